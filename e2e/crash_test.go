@@ -20,13 +20,13 @@ func TestCrash(t *testing.T) {
 		seed := uint64(time.Now().UnixNano())
 		t.Logf("seed %d", seed)
 		rng := rand.New(rand.NewPCG(seed, 0))
-		s := serve(t, e, "--rate-limit", "0")
+		s := serve(t, e, calm...)
 		f := newFleet(t, s, clients)
 		for round := range rounds {
 			// A number of responses instead of a time: the test means the same on a slow machine.
 			f.crashAfter(t, s, 50+rng.Int64N(3000), rng)
 			e.settle(t)
-			s = serve(t, e, "--rate-limit", "0")
+			s = serve(t, e, calm...)
 			f.base = s.base
 			f.verify(t, true)
 			if t.Failed() {

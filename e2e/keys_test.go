@@ -52,12 +52,12 @@ func TestRightsEnd(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		testRightsEnd(t, []*server{serve(t, engine{"sqlite", []string{"--data", t.TempDir()}}, "--rate-limit", "0")})
+		testRightsEnd(t, []*server{serve(t, engine{"sqlite", []string{"--data", t.TempDir()}}, calm...)})
 	})
 	t.Run("two nodes", func(t *testing.T) {
 		t.Parallel()
 		e := engine{"postgres", []string{"--database", pgtest.URL(t)}}
-		testRightsEnd(t, []*server{serve(t, e, "--rate-limit", "0"), serve(t, e, "--rate-limit", "0")})
+		testRightsEnd(t, []*server{serve(t, e, calm...), serve(t, e, calm...)})
 	})
 }
 

@@ -30,7 +30,7 @@ func TestLoad(t *testing.T) {
 	const clients, voters = 64, 16
 	seconds := fromEnv(t, "PARLEY_LOAD_SECONDS", 8)
 	eachEngine(t, func(t *testing.T, e engine) {
-		s := serve(t, e, "--rate-limit", "0")
+		s := serve(t, e, calm...)
 		f := newFleet(t, s, voters)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(seconds)*time.Second)
 		defer cancel()

@@ -25,7 +25,7 @@ import (
 func TestCredentialsEndOnEveryNode(t *testing.T) {
 	t.Parallel()
 	e := engine{"postgres", []string{"--database", pgtest.URL(t)}}
-	nodes := []*server{serve(t, e, "--rate-limit", "0"), serve(t, e, "--rate-limit", "0")}
+	nodes := []*server{serve(t, e, calm...), serve(t, e, calm...)}
 	a := nodes[0]
 	o := newTaskOrg(t, a, "ends")
 	a.cli(t, "user", "create", "root", "--org", o.org, "--admin")

@@ -52,6 +52,10 @@ func serve(t *testing.T, e engine, flags ...string) *server {
 	return serveIn(t, e, nil, flags...)
 }
 
+// calm are flags for tests with many requests, each of which must succeed also on a machine that
+// stops for a few seconds.
+var calm = []string{"--rate-limit", "0", "--database-lock-timeout", "30s", "--database-acquire-timeout", "30s"}
+
 // serveIn is serve with additional environment variables.
 func serveIn(t *testing.T, e engine, env []string, flags ...string) *server {
 	t.Helper()

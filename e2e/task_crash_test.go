@@ -22,13 +22,13 @@ func TestTaskCrash(t *testing.T) {
 		seed := uint64(time.Now().UnixNano())
 		t.Logf("seed %d", seed)
 		rng := rand.New(rand.NewPCG(seed, 0))
-		s := serve(t, e, "--rate-limit", "0")
+		s := serve(t, e, calm...)
 		f := newTaskFleet(t, s, senders)
 		stop := f.hire(t, workers, rng)
 		for range rounds {
 			f.crashAfter(t, s, 300+rng.Int64N(1500), rng)
 			e.settle(t)
-			s = serve(t, e, "--rate-limit", "0")
+			s = serve(t, e, calm...)
 			f.serveOn(s.base)
 			f.stillThere(t)
 			if t.Failed() {

@@ -14,7 +14,7 @@ func TestTaskKeyRevoked(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, e engine) {
 		t.Parallel()
-		s := serve(t, e, "--rate-limit", "0")
+		s := serve(t, e, calm...)
 		o := newTaskOrg(t, s, "revoked")
 		gone := peer{s.base, s.newKey(t, o.org, "service:partner", "svc:a2a:write")}
 		must(gone.send(t.Context(), o.agent, "x", "go"))(t)
@@ -58,7 +58,7 @@ func TestTaskOffline(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, e engine) {
 		t.Parallel()
-		s := serve(t, e, "--rate-limit", "0")
+		s := serve(t, e, calm...)
 		o := newTaskOrg(t, s, "offline")
 		state := func(want string, v taskView, err error) {
 			t.Helper()
@@ -70,7 +70,7 @@ func TestTaskOffline(t *testing.T) {
 		state("submitted", v, err)
 		s.Kill()
 		e.settle(t)
-		o.server = serve(t, e, "--rate-limit", "0")
+		o.server = serve(t, e, calm...)
 		v, err = o.peer().get(t.Context(), o.agent, "early")
 		state("submitted", v, err)
 		w := o.hand().take(t, 60)
@@ -118,7 +118,7 @@ func TestTaskReach(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, e engine) {
 		t.Parallel()
-		s := serve(t, e, "--rate-limit", "0")
+		s := serve(t, e, calm...)
 		home, away := newTaskOrg(t, s, "home"), newTaskOrg(t, s, "away")
 		for _, id := range []string{"a", "b", "b.c"} {
 			s.cli(t, "agent", "create", id, "--org", "home", "--name", id)

@@ -20,7 +20,7 @@ func threeNodes(t *testing.T) (engine, []*server) {
 	e := engine{"postgres", []string{"--database", pgtest.URL(t)}}
 	var out []*server
 	for range 3 {
-		out = append(out, serve(t, e.as(t, fmt.Sprint("node", len(out))), "--rate-limit", "0"))
+		out = append(out, serve(t, e.as(t, fmt.Sprint("node", len(out))), calm...))
 	}
 	return e, out
 }

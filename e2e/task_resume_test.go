@@ -17,11 +17,11 @@ func TestTaskResume(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, e engine) {
 		t.Parallel()
-		s := serve(t, e, "--rate-limit", "0")
+		s := serve(t, e, calm...)
 		o := newTaskOrg(t, s, "resume")
 		nodes := []*server{s}
 		if e.name == "postgres" {
-			nodes = append(nodes, serve(t, e, "--rate-limit", "0"))
+			nodes = append(nodes, serve(t, e, calm...))
 		}
 		p := o.peer()
 
@@ -219,7 +219,7 @@ func (o *taskOrg) acrossCrashes(t *testing.T, e engine, nodes []*server) {
 		}
 		f.close()
 		e.settle(t)
-		o.server = serve(t, e, "--rate-limit", "0")
+		o.server = serve(t, e, calm...)
 		nodes = []*server{o.server}
 		cut.nodes, cut.p.base = nodes, o.server.base
 	}
