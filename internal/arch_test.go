@@ -37,7 +37,7 @@ var layers = [][]string{
 	{"internal/outbound"},
 	{
 		"internal/proposal", "internal/followup", "internal/friction", "internal/task", "internal/agent", "internal/oauth",
-		"internal/account",
+		"internal/account", "internal/event",
 	},
 	{"internal/identity", "internal/budget"},
 	{"internal/idempotency", "internal/cursor", "internal/limit", "internal/cache"},
@@ -51,7 +51,7 @@ var layers = [][]string{
 var domain = []string{
 	"internal/dispatch", "internal/stream",
 	"internal/proposal", "internal/followup", "internal/friction", "internal/task", "internal/agent", "internal/oauth",
-	"internal/account",
+	"internal/account", "internal/event",
 	"internal/identity", "internal/idempotency", "internal/cursor", "internal/cache", "internal/budget", "internal/errs",
 	"internal/text",
 }

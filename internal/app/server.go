@@ -18,10 +18,12 @@ import (
 	"github.com/parley-dev/parley/internal/delivery"
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/outbound"
+	"github.com/parley-dev/parley/internal/rest"
 	"github.com/parley-dev/parley/internal/sso"
 	"github.com/parley-dev/parley/internal/store"
 	"github.com/parley-dev/parley/internal/web"
@@ -64,6 +66,7 @@ type Server struct {
 	pushes     *pushMetrics
 	deliveries *delivery.Service
 	bus        *store.Bus // nil: there is no other node
+	events     *event.Service
 	http       *http.Server
 
 	metricsListener net.Listener // nil: /metrics is on the main listener
@@ -156,6 +159,7 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, t setti
 	}
 	s.newDeliveries()
 	s.newTasks(ids)
+	s.newEvents()
 	s.newLogin(ids)
 	// Revocations by this node take effect here at once. Other nodes poll the epoch.
 	s.store.OnRevoke(func(org string) {
@@ -256,7 +260,7 @@ func storeOptions(cfg config.Store, o store.Options) store.Options {
 	if o.URL = cfg.Database; o.URL == "" {
 		o.Dir = cfg.Data
 	}
-	o.Version = Version()
+	o.Version, o.Records = Version(), rest.Records{}
 	return o
 }
 
@@ -275,6 +279,7 @@ func (s *Server) Start() {
 	s.background.Go(func() { s.sweep(ctx) })
 	s.background.Go(func() { s.tasks.Run(ctx) })
 	s.background.Go(func() { s.deliveries.Run(ctx) })
+	s.background.Go(func() { s.events.Run(ctx, s.cfg.EventRetention) })
 	if s.bus != nil {
 		s.background.Go(func() { s.listen(ctx) })
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
@@ -71,7 +72,17 @@ func (s *Server) hostEcho(ctx context.Context) error {
 // listen follows hints of other nodes until ctx ends.
 func (s *Server) listen(ctx context.Context) {
 	var logged time.Time
-	onHint, onAll := func(topic string) { s.tasks.Hint(ctx, topic) }, func() { s.tasks.HintAll(ctx) }
+	onHint := func(topic string) {
+		if org, ok := strings.CutPrefix(topic, eventTopic); ok {
+			s.events.Changed(org)
+			return
+		}
+		s.tasks.Hint(ctx, topic)
+	}
+	onAll := func() {
+		s.events.ChangedAll()
+		s.tasks.HintAll(ctx)
+	}
 	s.bus.Run(ctx, onHint, onAll, func(err error) {
 		if now := Now(); now.Sub(logged) > quiet {
 			logged = now

@@ -50,6 +50,8 @@ type Config struct {
 	EchoAgent     bool          `default:"true" env:"PARLEY_ECHO_AGENT" negatable:""`
 	TaskRetention time.Duration `default:"720h" env:"PARLEY_TASK_RETENTION" placeholder:"DURATION"`
 
+	EventRetention time.Duration `default:"2160h" env:"PARLEY_EVENT_RETENTION" placeholder:"DURATION"`
+
 	Push      bool     `default:"true" env:"PARLEY_PUSH" negatable:""`
 	PushAllow []string `env:"PARLEY_PUSH_ALLOW" placeholder:"ADDRESS"`
 
@@ -83,7 +85,7 @@ func Default() Config {
 		DatabaseConnections: 20, DatabaseStatementTimeout: 10 * time.Second,
 		DatabaseLockTimeout: 3 * time.Second, DatabaseAcquireTimeout: 3 * time.Second,
 		CardBindings: []string{"jsonrpc", "http+json"},
-		EchoAgent:    true, TaskRetention: 30 * 24 * time.Hour, Push: true, ClientDocuments: true, Quotas: DefaultQuotas(),
+		EchoAgent:    true, TaskRetention: 30 * 24 * time.Hour, EventRetention: 90 * 24 * time.Hour, Push: true, ClientDocuments: true, Quotas: DefaultQuotas(),
 		TokenLifetime: 15 * time.Minute, RefreshLifetime: 30 * 24 * time.Hour,
 		ShutdownTimeout: 30 * time.Second, LogFormat: "text", LogLevel: "info",
 	}
@@ -145,6 +147,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--search-timeout must be between 100ms and 1m; it is %s", c.SearchTimeout)
 	case c.TaskRetention < 0:
 		return fmt.Errorf("--task-retention must be 0 (keep all) or more; it is %s", c.TaskRetention)
+	case c.EventRetention < 0:
+		return fmt.Errorf("--event-retention must be 0 (keep all) or more; it is %s", c.EventRetention)
 	case c.TokenLifetime < time.Minute || c.TokenLifetime > 24*time.Hour:
 		return fmt.Errorf("--token-lifetime must be between 1m and 24h; it is %s", c.TokenLifetime)
 	case c.RefreshLifetime < c.TokenLifetime:

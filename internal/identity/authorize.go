@@ -70,6 +70,12 @@ const (
 	ReadTasks    Action = "read the tasks of the org's agents"
 )
 
+// Actions on the log of events. Which events a caller sees depends on its scopes.
+const (
+	ReadEvents     Action = "read the events of the org"
+	ManageWebhooks Action = "manage the webhooks of the org"
+)
+
 // Actions on keys, members, clients and the audit log.
 const (
 	ReadKeys      Action = "read the keys of the org"
@@ -117,6 +123,9 @@ var rules = map[Action]rule{
 	ReadAgents:   {anyOf: []Scope{TasksRead, A2AWrite, Admin}},
 	ManageAgents: {anyOf: []Scope{Admin}},
 	ReadTasks:    {anyOf: []Scope{Admin}},
+
+	ReadEvents:     {anyOf: []Scope{TasksRead}},
+	ManageWebhooks: {anyOf: []Scope{Admin}},
 
 	ReadKeys:      {anyOf: []Scope{Admin}},
 	ManageKeys:    {anyOf: []Scope{Admin}},

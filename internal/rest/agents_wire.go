@@ -144,13 +144,19 @@ func (a *api) agentsOf(ctx context.Context, c *call, list []agent.Agent) ([]Agen
 	out := make([]Agent, len(list))
 	for i := range list {
 		g := &list[i]
-		out[i] = Agent{
-			ID: g.ID, Name: g.Name, Description: g.Description, Skills: names(g.Skills),
-			Public: g.Public, Disabled: g.Disabled,
-			Status:       cmp.Or(g.Pinned, string(presence(task.AgentKey{Org: g.Org, ID: g.ID}))),
-			PinnedStatus: orNull(g.Pinned), LastSeenAt: stampOrNull(seen[g.ID]), URL: "/a2a/" + g.ID,
-			CreatedAt: stamp(g.CreatedAt), UpdatedAt: stamp(g.UpdatedAt),
-		}
+		out[i] = agentOf(g)
+		out[i].Status = cmp.Or(g.Pinned, string(presence(task.AgentKey{Org: g.Org, ID: g.ID})))
+		out[i].LastSeenAt = stampOrNull(seen[g.ID])
 	}
 	return out, nil
+}
+
+// agentOf converts an agent, without what depends on its workers.
+func agentOf(g *agent.Agent) Agent {
+	return Agent{
+		ID: g.ID, Name: g.Name, Description: g.Description, Skills: names(g.Skills),
+		Public: g.Public, Disabled: g.Disabled, Status: g.Pinned,
+		PinnedStatus: orNull(g.Pinned), URL: "/a2a/" + g.ID,
+		CreatedAt: stamp(g.CreatedAt), UpdatedAt: stamp(g.UpdatedAt),
+	}
 }

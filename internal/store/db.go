@@ -24,6 +24,8 @@ type engine interface {
 	// add is write for a function that reads nothing, so that the engine can combine many
 	// of them.
 	add(ctx context.Context, fn func(*tx) error) error
+	// number returns after all events of the org that were committed before have numbers.
+	number(ctx context.Context, org string) error
 	// dataVersion changes after every commit that touched the org's proposals.
 	dataVersion(ctx context.Context, org string) (uint64, error)
 	// slow returns a reader on connections that are reserved for slow reads; see lane.go.

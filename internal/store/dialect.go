@@ -68,6 +68,9 @@ type dialect struct {
 	// contains is the condition that the column contains text, which has no quotes.
 	contains func(column, text string) string
 
+	// unnumbered is the condition that events of the org of h have no number yet.
+	unnumbered string
+
 	hasCompatible string // counts the column compatible of schema_migrations
 	makeNodes     string // creates the table of nodes; empty if there is only one node
 }
@@ -112,6 +115,8 @@ var sqliteDialect = dialect{
 	by:        func(index string) string { return " INDEXED BY " + index },
 	within:    func(_, query, _ string, _ int64) string { return query },
 	contains:  func(column, text string) string { return "instr(" + column + ", '" + text + "') > 0" },
+
+	unnumbered: "0",
 
 	hasCompatible: `SELECT count(*) FROM pragma_table_info('schema_migrations') WHERE name = 'compatible'`,
 }
@@ -177,6 +182,8 @@ var postgresDialect = dialect{
 	},
 
 	contains: func(column, text string) string { return "strpos(" + column + ", '" + text + "') > 0" },
+
+	unnumbered: "CAST(EXISTS (" + unnumberedPacks + ") AS INT)",
 
 	hasCompatible: `SELECT count(*) FROM pg_attribute
 		WHERE attrelid = 'schema_migrations'::regclass AND attname = 'compatible' AND NOT attisdropped`,

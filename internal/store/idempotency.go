@@ -49,7 +49,7 @@ func (s *db) writeOnce(ctx context.Context, out any, fn func(*tx) error) error {
 		if err := fn(t); err != nil {
 			// A concurrent request with the same key may have committed while fn waited for a row.
 			if done, again := replay(); done {
-				*t = *newTx(t.reader, t.d) // drops what fn had queued
+				*t = *newTx(t.reader, t.d, t.hooks) // drops what fn had queued
 				return again
 			}
 			return err

@@ -32,6 +32,7 @@ func (s Identity) CreateOrg(ctx context.Context, o identity.Org, e identity.Audi
 
 func (t *tx) insertOrg(o identity.Org) {
 	t.exec(`INSERT INTO orgs (id, name, created_at) VALUES ($1, $2, $3)`, o.ID, o.Name, micros(o.CreatedAt))
+	t.exec(`INSERT INTO event_heads (org_id) VALUES ($1)`, o.ID)
 }
 
 // Orgs implements identity.OrgStore.

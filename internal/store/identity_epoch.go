@@ -15,22 +15,6 @@ func (t *tx) newEpoch(org string) {
 	}
 }
 
-// OnRevoke registers a function that is called after each commit of this process that may
-// have revoked rights in an org, and before the write returns to its caller. An empty org
-// means any. f must not use the store. OnRevoke must be called before the first write.
-func (s *Store) OnRevoke(f func(org string)) { s.revoked.f = f }
-
-// revocations holds the function that was registered with OnRevoke.
-type revocations struct{ f func(org string) }
-
-func (r *revocations) tell(t *tx) {
-	for _, org := range t.revoked {
-		if r.f != nil {
-			r.f(org)
-		}
-	}
-}
-
 // Epoch implements identity.CredentialStore.
 func (s Identity) Epoch(ctx context.Context) (int64, error) {
 	var n int64

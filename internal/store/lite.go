@@ -23,8 +23,8 @@ type lite struct {
 	dir         string // to lock during a migration; empty if the caller holds the lock
 	log         *slog.Logger
 
-	orgs    sync.Map // org → *liteOrg
-	revoked *revocations
+	orgs  sync.Map // org → *liteOrg
+	hooks *hooks
 }
 
 // liteOrg is the state of an org's proposals in this process.
@@ -33,7 +33,7 @@ type liteOrg struct {
 	added   atomic.Int64 // proposals that must be indexed before a search, see lite_indexer.go
 }
 
-func openSQLite(path string, o Options, met *metrics, revoked *revocations) (_ *lite, err error) {
+func openSQLite(path string, o Options, met *metrics, hooks *hooks) (_ *lite, err error) {
 	n := o.ReadConns
 	if n <= 0 {
 		n = max(4, 2*runtime.GOMAXPROCS(0))
@@ -41,7 +41,7 @@ func openSQLite(path string, o Options, met *metrics, revoked *revocations) (_ *
 	// SQLite runs in this process, so slow reads must not use all processors.
 	slow := max(1, runtime.GOMAXPROCS(0)/2)
 	e := &lite{
-		path: path, readers: newLitePool(n), slowReaders: newLitePool(slow), revoked: revoked, fence: o.fence, log: o.Log,
+		path: path, readers: newLitePool(n), slowReaders: newLitePool(slow), hooks: hooks, fence: o.fence, log: o.Log,
 	}
 	if !o.Locked {
 		e.dir = filepath.Dir(path)
@@ -64,7 +64,7 @@ func openSQLite(path string, o Options, met *metrics, revoked *revocations) (_ *
 	if e.checkpoints, err = startCheckpointer(path, o.Log); err != nil {
 		return nil, errors.Join(err, conn.close())
 	}
-	e.writer = newWriter(conn, met, e.committed)
+	e.writer = newWriter(conn, met, hooks, e.committed)
 	e.writer.fence = o.fence
 	met.observeLite(e)
 	met.observeQueue(e.writer.queue)
@@ -121,7 +121,8 @@ func (e *lite) committed(t *tx) {
 			o.added.Store(added)
 		}
 	}
-	e.revoked.tell(t)
+	e.hooks.tellRevoked(t)
+	e.hooks.tellEvents(t)
 }
 
 // readySearch waits for the proposals of this org and for all earlier ones. So an org that

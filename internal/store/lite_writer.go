@@ -15,12 +15,13 @@ const maxBatch = 256
 type writer struct {
 	*queue
 	conn     *liteConn
+	hooks    *hooks
 	onCommit func(*tx)
 	fence    *fence
 }
 
-func newWriter(conn *liteConn, met *metrics, onCommit func(*tx)) *writer {
-	w := &writer{queue: newQueue(met), conn: conn, onCommit: onCommit}
+func newWriter(conn *liteConn, met *metrics, hooks *hooks, onCommit func(*tx)) *writer {
+	w := &writer{queue: newQueue(met), conn: conn, hooks: hooks, onCommit: onCommit}
 	w.serve(maxBatch, w.commit)
 	return w
 }
@@ -50,13 +51,13 @@ func (w *writer) attempt(batch []*request) error {
 	if err := w.conn.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	whole := newTx(w, &sqliteDialect)
+	whole := newTx(w, &sqliteDialect, w.hooks)
 	err := func() error {
 		if err := w.checkFence(); err != nil {
 			return err
 		}
 		for _, r := range batch {
-			t := newTx(w, &sqliteDialect)
+			t := newTx(w, &sqliteDialect, w.hooks)
 			if r.err = decide(t, r.fn); r.err != nil {
 				continue
 			}
@@ -69,6 +70,9 @@ func (w *writer) attempt(batch []*request) error {
 			}
 		}
 		whole.flushCounts()
+		if err := w.flushEvents(whole); err != nil {
+			return err
+		}
 		_, err := w.runAll(whole.statements)
 		return err
 	}()

@@ -39,7 +39,9 @@ type pg struct {
 	patience chan struct{}
 	adder    *adder
 	versions *versionReads
-	revoked  *revocations
+	hooks    *hooks
+	numbers  *versionReads // shared runs of numberAll
+	numberer *numberer
 	fence    *fence
 
 	reset atomic.Int64 // when the pools were last reset, in Unix microseconds
@@ -58,7 +60,7 @@ const (
 	maxSlowConns = 4
 )
 
-func openPostgres(ctx context.Context, o Options, met *metrics, revoked *revocations) (_ *pg, err error) {
+func openPostgres(ctx context.Context, o Options, met *metrics, hooks *hooks) (_ *pg, err error) {
 	cfg, err := parsePostgres(o)
 	if err != nil {
 		return nil, err
@@ -68,11 +70,13 @@ func openPostgres(ctx context.Context, o Options, met *metrics, revoked *revocat
 		return nil, err
 	}
 	e := &pg{
-		limits: o.pgLimits(), revoked: revoked, fence: o.fence, writes: make(chan struct{}, maxWrites(cfg.MaxConns)),
+		limits: o.pgLimits(), hooks: hooks, fence: o.fence, writes: make(chan struct{}, maxWrites(cfg.MaxConns)),
 	}
 	e.patience = make(chan struct{}, max(1, cap(e.writes)/4))
 	e.leashes = newLeashes()
 	e.versions = newVersionReads(e.readVersion)
+	e.numbers = newVersionReads(e.numberAll)
+	e.numberer = newNumberer(e, hooks, o.Log)
 	defer func() {
 		if err != nil {
 			closeSoon(first)
@@ -188,10 +192,11 @@ func (e *pg) query(ctx context.Context, sql string, args ...any) (rows, error) {
 	return e.read(ctx, e.pool, e.limits.statement, sql, args)
 }
 
-// finish queues the last statements of every write: counters, then data versions, each in a
-// fixed order.
+// finish queues the last statements of every write: events, counters, then data versions, each in
+// a fixed order.
 func (t *tx) finish() {
 	slot := rand.IntN(slots) // spreads load
+	t.leaveEvents()
 	t.flushCountsAtOnce(slot)
 	orgs := make([]string, 0, len(t.touched))
 	for org := range t.touched {
@@ -243,7 +248,7 @@ func (e *pg) readVersion(ctx context.Context, org string) (uint64, error) {
 }
 
 func (e *pg) migrate(ctx context.Context, fn func(migrator) error) error {
-	return pgx.BeginFunc(ctx, e.pool.Pool, func(t pgx.Tx) error {
+	err := pgx.BeginFunc(ctx, e.pool.Pool, func(t pgx.Tx) error {
 		// The duration of a migration depends on the data, so it has no time limit.
 		const noLimits = `SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`
 		if _, err := t.Exec(ctx, noLimits); err != nil {
@@ -269,12 +274,23 @@ func (e *pg) migrate(ctx context.Context, fn func(migrator) error) error {
 			others: func(schema int) ([]Node, error) { return aliveNodes(ctx, pgTx{t}, schema) },
 		})
 	})
+	if err == nil {
+		e.numberer.start()
+	}
+	return err
+}
+
+// committed runs after a commit, or if it is unknown whether a write was committed.
+func (e *pg) committed(t *tx) {
+	e.hooks.tellRevoked(t)
+	e.numberer.committed(t)
 }
 
 func (e *pg) ping(ctx context.Context) error { return e.probe.check(ctx) }
 
 func (e *pg) close() error {
 	e.adder.close()
+	e.numberer.close()
 	e.pulse.close()
 	e.probe.close()
 	e.closePools()

@@ -55,12 +55,12 @@ func (a *adder) commit(batch []*request) {
 }
 
 func (a *adder) sendAll(ctx context.Context, batch []*request) error {
-	whole := newTx(nil, &postgresDialect)
+	whole := newTx(nil, &postgresDialect, a.eng.hooks)
 	if a.eng.pooled { // else the session sets these limits
 		whole.statements = setLimits(a.eng.limits.statement, shortLockWait)
 	}
 	for _, r := range batch {
-		t := newTx(nil, &postgresDialect)
+		t := newTx(nil, &postgresDialect, a.eng.hooks)
 		if r.err = decide(t, r.fn); r.err != nil {
 			continue
 		}
@@ -75,6 +75,9 @@ func (a *adder) sendAll(ctx context.Context, batch []*request) error {
 	}
 	defer a.eng.releaseWrite(&h)
 	err = send(ctx, h.Conn.Conn(), slices.Insert(whole.statements, 0, a.eng.fence.check))
+	if !refused(err) { // also if it is unknown
+		a.eng.committed(whole)
+	}
 	if err == nil || refused(err) {
 		return err
 	}

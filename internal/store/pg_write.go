@@ -88,11 +88,11 @@ func (e *pg) writeOnce(ctx context.Context, until time.Time, lockWait time.Durat
 	if e.pooled || lockWait != shortLockWait { // else the session sets the limits
 		c.limits = setLimits(e.limits.statement, lockWait)
 	}
-	t := newTx(c, &postgresDialect)
+	t := newTx(c, &postgresDialect, e.hooks)
 	if err = decide(t, fn); err == nil {
 		t.finish()
 		err = c.finish(t.statements)
-		e.revoked.tell(t) // also after an error: the connection can break after the commit
+		e.committed(t) // also after an error: the connection can break after the commit
 	}
 	if err != nil {
 		if c.begun { // the pool closes a connection that cannot roll back
@@ -142,7 +142,7 @@ func (c *pgConn) query(_ context.Context, sql string, args ...any) (rows, error)
 	c.locks = nil
 	if !c.begun {
 		c.begun = true
-		begin := append([]statement{{sql: "BEGIN"}}, c.limits...)
+		begin := append([]statement{{sql: "BEGIN ISOLATION LEVEL READ COMMITTED"}}, c.limits...)
 		fenced = len(begin)
 		before = append(append(begin, statement{sql: c.fence.moves}), before...)
 	}

@@ -102,7 +102,7 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 		},
 		"keys": {
 			func() error {
-				return newTx(a, s.d).keysWithinQuota(t.Context(), key, []identity.Quota{{Most: 5}, {Most: 5, PerPrincipal: true}})
+				return newTx(a, s.d, s.hooks).keysWithinQuota(t.Context(), key, []identity.Quota{{Most: 5}, {Most: 5, PerPrincipal: true}})
 			},
 			[]string{
 				"keys_live (org_id=? AND expires_at=?)", "keys_live (org_id=? AND expires_at>?)",

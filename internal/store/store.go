@@ -36,6 +36,8 @@ type Options struct {
 	Log *slog.Logger     // nil: nothing is logged
 	Now func() time.Time // nil: the system clock
 
+	Records Records // nil: events have no data
+
 	Version string // version of this program, recorded for migrations and nodes
 	Node    string // id of this server; empty for a command, for which migrations do not wait
 	Locked  bool   // the caller holds LockDir of Dir
@@ -49,7 +51,7 @@ type Options struct {
 type Store struct {
 	*db
 	met     *metrics
-	revoked *revocations
+	hooks   *hooks
 	fence   *fence
 	report  Report
 	node    string
@@ -85,7 +87,7 @@ func prepare(ctx context.Context, o *Options) (*Store, error) {
 	}
 	o.fence = newFence(len(o.schema))
 	s := &Store{
-		db: &db{now: o.Now}, met: newMetrics(), revoked: &revocations{}, fence: o.fence, node: o.Node, version: o.Version,
+		db: &db{now: o.Now}, met: newMetrics(), hooks: newHooks(o.Records), fence: o.fence, node: o.Node, version: o.Version,
 	}
 	if s.now == nil {
 		s.now = func() time.Time { return time.Now().UTC() }
@@ -100,7 +102,7 @@ func prepare(ctx context.Context, o *Options) (*Store, error) {
 			return nil, errors.New("the database URL must start with postgres://")
 		}
 		s.d = &postgresDialect
-		s.eng, err = openPostgres(ctx, *o, s.met, s.revoked)
+		s.eng, err = openPostgres(ctx, *o, s.met, s.hooks)
 	case o.Dir != "":
 		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 			return nil, fmt.Errorf("create the data folder: %w", err)
@@ -109,7 +111,7 @@ func prepare(ctx context.Context, o *Options) (*Store, error) {
 			return nil, fmt.Errorf("create the store: %w", err)
 		}
 		s.d = &sqliteDialect
-		s.eng, err = openSQLite(filepath.Join(o.Dir, fileName), *o, s.met, s.revoked)
+		s.eng, err = openSQLite(filepath.Join(o.Dir, fileName), *o, s.met, s.hooks)
 	default:
 		return nil, errors.New("no store: name a data folder or a database URL")
 	}

@@ -26,14 +26,16 @@ type statement struct {
 type tx struct {
 	reader
 	d          *dialect
+	hooks      *hooks
 	statements []statement
 	counts     map[counter]int64
 	touched    map[string]struct{} // orgs whose proposals change
 	unindexed  int64               // new proposals that SQLite's text index does not have yet
 	revoked    []string            // orgs in which rights may be revoked; see newEpoch
+	events     []packed            // see emit
 }
 
-func newTx(r reader, d *dialect) *tx { return &tx{reader: r, d: d} }
+func newTx(r reader, d *dialect, h *hooks) *tx { return &tx{reader: r, d: d, hooks: h} }
 
 // exec queues a statement.
 func (t *tx) exec(sql string, args ...any) {
@@ -109,6 +111,7 @@ func merge(dst, src *tx) {
 		dst.touch(org)
 	}
 	dst.unindexed += src.unindexed
+	dst.events = append(dst.events, src.events...)
 	for _, org := range src.revoked {
 		if !slices.Contains(dst.revoked, org) {
 			dst.revoked = append(dst.revoked, org)

@@ -1,0 +1,25 @@
+package event
+
+// Filter selects events of an org.
+type Filter struct {
+	Viewer  Viewer
+	Types   Types  // zero: all types
+	Subject string // "": all subjects
+}
+
+// Match reports whether the filter selects the event.
+func (f *Filter) Match(e *Event) bool {
+	return f.Types.Has(e.Type) && (f.Subject == "" || f.Subject == e.Subject) && f.Viewer.Sees(e.Scope)
+}
+
+// Types is a set of types, as the bits of their positions in Kinds. The zero set has all types.
+type Types uint64
+
+// Bit returns the set of one type.
+func (t Type) Bit() Types { return 1 << positions[t] }
+
+// With returns the set with one more type.
+func (s Types) With(t Type) Types { return s | t.Bit() }
+
+// Has reports whether the set contains the type.
+func (s Types) Has(t Type) bool { return s == 0 || s&t.Bit() != 0 }

@@ -1,0 +1,222 @@
+package event
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
+)
+
+// Service serves the readers of the logs.
+type Service struct {
+	store    Store
+	hub      hub
+	now      func() time.Time
+	stopping <-chan struct{}
+	onError  func(error)
+}
+
+// Options configures a Service.
+type Options struct {
+	Store    Store
+	Now      func() time.Time
+	Stopping <-chan struct{} // closed to end streams and long polls
+	OnError  func(error)     // of background work
+}
+
+// NewService returns the service.
+func NewService(o Options) *Service {
+	return &Service{
+		store: o.Store, now: o.Now, stopping: o.Stopping, onError: o.OnError,
+		hub: hub{store: o.Store, topics: map[string]*topic{}},
+	}
+}
+
+// Changed tells the streams on this node that the log of an org has grown. It does not block.
+func (s *Service) Changed(org string) { s.hub.changed(org, s.onError) }
+
+// ChangedAll is Changed for every followed org, because news may have been lost.
+func (s *Service) ChangedAll() {
+	for _, org := range s.hub.orgs() {
+		s.Changed(org)
+	}
+}
+
+const (
+	pollEvery   = time.Second      // in case news of other processes is lost
+	indexEvery  = 10 * time.Second // the part of a log without an index is scanned
+	expireEvery = 10 * time.Minute
+)
+
+// Run indexes the logs, deletes events older than retention, and looks for lost news, until ctx
+// ends.
+func (s *Service) Run(ctx context.Context, retention time.Duration) {
+	poll, index, expire := time.NewTicker(pollEvery), time.NewTicker(indexEvery), time.NewTicker(expireEvery)
+	defer poll.Stop()
+	defer index.Stop()
+	defer expire.Stop()
+	s.expire(ctx, retention)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-poll.C:
+			s.ChangedAll()
+		case <-index.C:
+			s.repeat(ctx, s.store.IndexSubjects)
+		case <-expire.C:
+			s.expire(ctx, retention)
+		}
+	}
+}
+
+// expire deletes events older than retention; 0 keeps all.
+func (s *Service) expire(ctx context.Context, retention time.Duration) {
+	if retention > 0 {
+		before := s.now().Add(-retention)
+		s.repeat(ctx, func(ctx context.Context) (int, error) { return s.store.Expire(ctx, before) })
+	}
+}
+
+// repeat calls a bounded piece of work until nothing is left.
+func (s *Service) repeat(ctx context.Context, work func(context.Context) (int, error)) {
+	for {
+		n, err := work(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.onError(err)
+		}
+		if n == 0 || err != nil {
+			return
+		}
+	}
+}
+
+// Bounds of a page.
+const (
+	DefaultLimit = 50
+	MaxLimit     = 100
+	maxSubject   = 500
+	// MaxWait bounds a long poll.
+	MaxWait = time.Minute
+)
+
+// Request asks for events after a number, as the caller may see them.
+type Request struct {
+	After   int64  // 0: from the oldest that is kept
+	Types   []Type // empty: all
+	Subject string // "": all
+	Limit   int    // 0: DefaultLimit
+}
+
+// query checks a request.
+func (s *Service) query(a identity.Access, r Request) (Query, error) {
+	q := Query{
+		Filter: Filter{Viewer: viewerOf(a), Subject: r.Subject}, After: r.After, Limit: r.Limit,
+	}
+	if q.Limit == 0 {
+		q.Limit = DefaultLimit
+	}
+	var fields []errs.Field
+	add := func(name, format string, args ...any) {
+		fields = append(fields, errs.NewField(name, fmt.Sprintf(format, args...)))
+	}
+	if r.After < 0 {
+		add("after", "must be 0 or more")
+	}
+	if q.Limit < 1 || q.Limit > MaxLimit {
+		add("limit", "must be between 1 and %d", MaxLimit)
+	}
+	if r.Subject != "" && (len(r.Subject) > maxSubject || !text.Storable(r.Subject) || !strings.Contains(r.Subject, ":")) {
+		add("subject", "must be a kind and an id, such as proposal:prop-01k5x8r2m4v7c9w3q6z1t0h8ye")
+	}
+	for _, t := range r.Types {
+		if !t.Known() {
+			add("types", "contains %q, which is not a type of event", text.Clean(string(t), 100))
+			continue
+		}
+		q.Types |= t.Bit()
+	}
+	if len(fields) > 0 {
+		return q, errs.InvalidFields(fields...)
+	}
+	return q, nil
+}
+
+func viewerOf(a identity.Access) Viewer {
+	return Viewer{Ref: a.Principal().Ref(), Admin: a.Has(identity.Admin)}
+}
+
+// List returns events after a number, oldest first.
+func (s *Service) List(ctx context.Context, a identity.Access, r Request) (Page, error) {
+	if err := a.For(identity.ReadEvents); err != nil {
+		return Page{}, err
+	}
+	q, err := s.query(a, r)
+	if err != nil {
+		return Page{}, err
+	}
+	return s.store.Page(ctx, a.Org(), q)
+}
+
+// Wait is List, but if there are no events it waits for some, at most so long.
+func (s *Service) Wait(ctx context.Context, a identity.Access, r Request, most time.Duration) (Page, error) {
+	page, err := s.List(ctx, a, r)
+	if err != nil || len(page.Events) > 0 || most <= 0 {
+		return page, err
+	}
+	limited, cancel := context.WithTimeout(ctx, min(most, MaxWait))
+	defer cancel()
+	later := r
+	later.After = page.Last
+	for item, err := range s.Follow(limited, a, later, MaxWait) {
+		switch {
+		case err != nil && limited.Err() != nil:
+			return page, ctx.Err()
+		case err != nil:
+			return page, err
+		case item.Event != nil:
+			return s.List(ctx, a, r)
+		}
+		page.Last = item.Last
+	}
+	return page, ctx.Err()
+}
+
+// Item is what a stream yields.
+type Item struct {
+	Event *Event // nil: nothing new
+	Last  int64  // all selected events up to this number were yielded
+	Reset bool   // the reader's number is not in the log; the stream goes on with the oldest kept
+}
+
+// Follow yields events after a number, and then new ones as they happen. Every idle, and before it
+// waits, it yields an Item without an event. It ends when ctx ends or the server stops.
+func (s *Service) Follow(ctx context.Context, a identity.Access, r Request, idle time.Duration) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		if err := a.For(identity.ReadEvents); err != nil {
+			yield(Item{}, err)
+			return
+		}
+		q, err := s.query(a, r)
+		if err != nil {
+			yield(Item{}, err)
+			return
+		}
+		t := s.hub.join(a.Org())
+		defer t.leave()
+		f := follower{Service: s, topic: t, query: q, org: a.Org(), yield: yield}
+		tick := time.NewTicker(idle)
+		defer tick.Stop()
+		for {
+			changed, more := f.deliver(ctx)
+			if !more || changed != nil && !f.wait(ctx, changed, tick.C) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package event
+
+import (
+	"context"
+	"time"
+)
+
+// Query asks for events after a number.
+type Query struct {
+	Filter
+	After int64 // the last number that the reader has seen; 0: start with the oldest that is kept
+	Limit int
+}
+
+// Page is a part of the log.
+type Page struct {
+	Events []Event
+	Last   int64 // all selected events up to this number are in the page
+	Head   int64 // the last number of the log
+	Kept   int64 // the first number that is kept
+	// Missed reports that the reader cannot continue at Query.After: events after it were deleted,
+	// or it is beyond the log, which was restored from a backup. The page starts with the oldest
+	// event that is kept.
+	Missed bool
+}
+
+// Store keeps the logs.
+type Store interface {
+	// Page returns the oldest events that the query selects. It contains the events of every
+	// change that was acknowledged before the call. It may end early, without any event, if the
+	// query selects few events of a long log; then Last is below Head.
+	Page(ctx context.Context, org string, q Query) (Page, error)
+	// Expire deletes events older than a time, a limited number per call, and returns how many.
+	Expire(ctx context.Context, before time.Time) (int, error)
+	// IndexSubjects prepares the logs for queries by subject, a limited part per call, and returns
+	// how many packs of events it added. Queries are correct without it.
+	IndexSubjects(ctx context.Context) (int, error)
+}

@@ -1,0 +1,83 @@
+package store
+
+import (
+	"encoding/json"
+
+	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/friction"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/oauth"
+	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// Records encodes records as the REST API shows them, for the data of events. It must neither
+// fail nor block: it runs in transactions.
+type Records interface {
+	Proposal(p *proposal.Proposal) json.RawMessage
+	Followup(f *followup.Followup) json.RawMessage
+	Friction(f *friction.Friction) json.RawMessage
+	Task(t *task.Task) json.RawMessage
+	Agent(a *agent.Agent) json.RawMessage
+	Member(m *identity.Member) json.RawMessage
+	Key(k *identity.Key) json.RawMessage
+	Client(c *oauth.Client) json.RawMessage
+	Invitation(i *identity.Invitation) json.RawMessage
+}
+
+// hooks are what the engines call in and after a write.
+type hooks struct {
+	records Records
+	revoked func(org string)
+	events  func(org string)
+}
+
+func newHooks(r Records) *hooks {
+	if r == nil {
+		r = noRecords{}
+	}
+	return &hooks{records: r, revoked: func(string) {}, events: func(string) {}}
+}
+
+// OnRevoke registers a function that is called after each commit of this process that may
+// have revoked rights in an org, and before the write returns to its caller. An empty org
+// means any. f must not use the store. OnRevoke must be called before the first write.
+func (s *Store) OnRevoke(f func(org string)) { s.hooks.revoked = f }
+
+// OnEvents registers a function that is called after events of an org were added to its log by
+// this process. f must not wait for the store. OnEvents must be called before the first write.
+func (s *Store) OnEvents(f func(org string)) { s.hooks.events = f }
+
+// tellRevoked calls the function of OnRevoke after a commit.
+func (h *hooks) tellRevoked(t *tx) {
+	for _, org := range t.revoked {
+		h.revoked(org)
+	}
+}
+
+// tellEvents calls the function of OnEvents, once for each org.
+func (h *hooks) tellEvents(t *tx) {
+	last := ""
+	for i := range t.events { // mostly of one org
+		if org := t.events[i].org; org != last {
+			last = org
+			h.events(org)
+		}
+	}
+}
+
+// noRecords is used if no Records are given.
+type noRecords struct{}
+
+var empty = json.RawMessage("{}")
+
+func (noRecords) Proposal(*proposal.Proposal) json.RawMessage     { return empty }
+func (noRecords) Followup(*followup.Followup) json.RawMessage     { return empty }
+func (noRecords) Friction(*friction.Friction) json.RawMessage     { return empty }
+func (noRecords) Task(*task.Task) json.RawMessage                 { return empty }
+func (noRecords) Agent(*agent.Agent) json.RawMessage              { return empty }
+func (noRecords) Member(*identity.Member) json.RawMessage         { return empty }
+func (noRecords) Key(*identity.Key) json.RawMessage               { return empty }
+func (noRecords) Client(*oauth.Client) json.RawMessage            { return empty }
+func (noRecords) Invitation(*identity.Invitation) json.RawMessage { return empty }

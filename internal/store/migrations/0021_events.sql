@@ -1,0 +1,41 @@
+-- compatible: no
+-- The log of each org. A row is a pack: the events of one commit, one line each (see events.go).
+-- An older program would change records without writing events.
+CREATE TABLE events (
+  org_id   TEXT NOT NULL,
+  last_seq BIGINT NOT NULL, -- number of the last event in the pack
+  n        BIGINT NOT NULL, -- number of events
+  at       BIGINT NOT NULL, -- time of the last event
+  types    BIGINT NOT NULL, -- the types in the pack, as bits
+  data     TEXT NOT NULL,
+  PRIMARY KEY (org_id, last_seq)
+);
+CREATE TABLE event_heads (
+  org_id  TEXT NOT NULL PRIMARY KEY,
+  seq     BIGINT NOT NULL DEFAULT 0, -- the last number
+  kept    BIGINT NOT NULL DEFAULT 1, -- the first number that is kept
+  indexed BIGINT NOT NULL DEFAULT 0  -- event_subjects has all packs up to this number
+) {{without_rowid}};
+INSERT INTO event_heads (org_id) SELECT id FROM orgs;
+-- Finds the packs with events about one subject. It is written behind the log.
+CREATE TABLE event_subjects (
+  org_id   TEXT NOT NULL,
+  subject  TEXT NOT NULL,
+  last_seq BIGINT NOT NULL,
+  PRIMARY KEY (org_id, subject, last_seq)
+) {{without_rowid}};
+-- @postgres
+-- Committed packs that have no number yet. SQLite, which has one writer, numbers them at once.
+CREATE TABLE events_new (
+  id     BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  xid    xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  org_id TEXT NOT NULL,
+  n      BIGINT NOT NULL,
+  at     BIGINT NOT NULL,
+  types  BIGINT NOT NULL,
+  data   TEXT NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+CREATE INDEX events_new_org ON events_new (org_id, xid, id);
+-- No transaction before this one has packs left; see numberSome.
+ALTER TABLE event_heads ADD COLUMN floor xid8 NOT NULL DEFAULT '0';
+-- @all
