@@ -169,8 +169,28 @@ func (s *siege) watch(t *testing.T, d time.Duration) *sightings {
 	return h.stop(t)
 }
 
-// mustBeUnharmed compares the durations of honest calls with those of a quiet server.
-func (s *sightings) mustBeUnharmed(t *testing.T, quiet *sightings) {
+// mustBeUnharmed compares the durations of honest calls with those of a quiet server. Other work on
+// this machine can only make calls slower, so a measurement over the limit is repeated; harm by the
+// attack shows in all of them.
+func mustBeUnharmed(t *testing.T, measure func() (quiet, during *sightings)) {
+	t.Helper()
+	const tries = 3
+	for try := 1; ; try++ {
+		quiet, during := measure()
+		harm := during.harm(t, quiet)
+		switch {
+		case harm == "" || t.Failed():
+			return
+		case try == tries:
+			t.Errorf("%s, in %d measurements", harm, tries)
+			return
+		}
+		t.Logf("%s: measured again", harm)
+	}
+}
+
+// harm describes how calls were slowed down; empty if they were not.
+func (s *sightings) harm(t *testing.T, quiet *sightings) string {
 	t.Helper()
 	before, during := quiet.percentile(99), s.percentile(99)
 	t.Logf("honest callers: %d calls, p50 %v, p99 %v (quiet: %v, %v)", len(s.Took), s.percentile(50), during,
@@ -178,6 +198,7 @@ func (s *sightings) mustBeUnharmed(t *testing.T, quiet *sightings) {
 	t.Logf("honest callers: p99 of sends %v, gets %v, lists %v", percentile(s.ByKind[0], 99), percentile(s.ByKind[1], 99),
 		percentile(s.ByKind[2], 99))
 	if limit := max(3*before, 25*time.Millisecond); soaking() && during > limit {
-		t.Errorf("honest callers: p99 is %v beside the attack; want at most %v", during, limit)
+		return fmt.Sprintf("honest callers: p99 is %v beside the attack; want at most %v", during, limit)
 	}
+	return ""
 }

@@ -31,8 +31,9 @@ func eachSiege(t *testing.T, attack func(t *testing.T, s *siege), flags ...strin
 		if !soaking() {
 			t.Parallel() // beside the other engine; the soak compares times and runs alone
 		}
-		quiet, during := newSiege(t, serve(t, e, flags...)).beside(t, attack)
-		during.mustBeUnharmed(t, quiet)
+		mustBeUnharmed(t, func() (quiet, during *sightings) {
+			return newSiege(t, serve(t, e, flags...)).beside(t, attack)
+		})
 	})
 }
 
