@@ -211,7 +211,7 @@ func (sc scenario) run(ctx context.Context, set settings) (line, error) {
 			return line{}, err
 		}
 		var behind *job
-		if sc.name == deepName || sc.name == pageName {
+		if sc.name == deepName || sc.name == pageName || sc.name == feedName || sc.name == feed20Name {
 			behind = sc.background // here the limit is Parley too
 		}
 		limit, err := beside(ctx, set, behind, sc.limit)

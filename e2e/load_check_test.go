@@ -67,6 +67,7 @@ func (f *fleet) verify(t *testing.T, exclusive bool) {
 		}
 	}
 	f.verifyVotes(t, byID, exclusive)
+	f.verifyEvents(t, byID, followups)
 }
 
 // walk lists every proposal by cursor.
