@@ -212,7 +212,12 @@ func TestBodies(t *testing.T) {
 		contentType, body := webhook.Encode(f, &e, base)
 		fmt.Fprintf(&b, "%s as %s, %s\n%s\n\n", e.Type, f, contentType, body)
 	}
-	ping := sample("webhook.ping", "Alerts")
+	fixed := func(e event.Event, data string) event.Event {
+		e.Data = json.RawMessage(data)
+		return e
+	}
+	voted := fixed(sample(event.ProposalVoted, ""), `{"id":"prop-1","title":"Retry <b>","votes_for":3,"votes_against":1}`)
+	ping := fixed(sample("webhook.ping", ""), `{"id":"hook-1","description":"Alerts"}`)
 	ping.Seq = 0
 	system := sample(event.WebhookFailed, "Alerts")
 	system.Actor = event.System
@@ -220,12 +225,11 @@ func TestBodies(t *testing.T) {
 	unassigned := sample(event.FollowupAssigned, "Write the runbook")
 	unassigned.Data = json.RawMessage(strings.Replace(string(unassigned.Data), `"agent:fixer"`, "null", 1))
 	for _, f := range webhook.Formats {
-		for _, e := range []event.Event{
-			sample(event.ProposalVoted, hostile["plain"]), sample(event.TaskCompleted, "crm-4711"), ping, bare,
-		} {
+		for _, e := range []event.Event{voted, ping, bare} {
 			show(f, e, base)
 		}
 	}
+	show(webhook.Slack, sample(event.TaskCompleted, "crm-4711"), base)
 	show(webhook.Slack, system, base)
 	show(webhook.Slack, unassigned, base)
 	show(webhook.Slack, sample(event.ProposalApproved, hostile["plain"]), "") // no public URL

@@ -89,7 +89,7 @@ var phrases = map[event.Type]string{
 	event.WebhookCreated: "created the webhook %s",
 	event.WebhookChanged: "changed the webhook %s",
 	event.WebhookDeleted: "deleted the webhook %s",
-	event.WebhookFailed:  "gave up the webhook %s after three days of failures",
+	event.WebhookFailed:  "stopped the webhook %s, because its deliveries failed",
 
 	"webhook.ping": "sent a ping to the webhook %s",
 }
