@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -238,7 +239,11 @@ func TestBodies(t *testing.T) {
 		show(webhook.Slack, sample(event.ProposalSubmitted, hostile[what]), base)
 	}
 	b.WriteString("Lines of all types\n")
-	for _, k := range event.Kinds {
+	kinds := event.Kinds
+	if edited := event.Type("followup.edited"); !edited.Known() {
+		kinds = append(slices.Clip(kinds), event.Kind{Type: edited})
+	}
+	for _, k := range kinds {
 		e := sample(k.Type, "Name")
 		_, body := webhook.Encode(webhook.Slack, &e, base)
 		var got struct{ Text string }

@@ -52,12 +52,13 @@ var phrases = map[event.Type]string{
 	event.FollowupDone:     "finished the follow-up %s",
 	event.FollowupCanceled: "canceled the follow-up %s",
 	event.FollowupReopened: "reopened the follow-up %s",
+	"followup.edited":      "edited the follow-up %s",
 
 	event.FrictionReported: "reported the friction %s",
 	event.FrictionFiled:    "filed a proposal for the friction %s",
 
 	event.TaskCreated:       "sent the task %s",
-	event.TaskInputRequired: "waits for input to the task %s",
+	event.TaskInputRequired: "waits for the sender of the task %s",
 	event.TaskCompleted:     "completed the task %s",
 	event.TaskFailed:        "reported a failure of the task %s",
 	event.TaskCanceled:      "canceled the task %s",
