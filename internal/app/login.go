@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/parley-dev/parley/internal/a2a"
@@ -68,7 +69,9 @@ func (s *Server) clientDocuments() (*outbound.Guard, error) {
 	if !s.cfg.ClientDocuments {
 		return nil, nil
 	}
-	return outbound.New(outbound.Options{Allow: s.cfg.ClientDocumentsAllow, Flag: "--client-documents-allow"})
+	return outbound.New(outbound.Options{
+		Allow: slices.Concat(s.cfg.OutboundAllow, s.cfg.ClientDocumentsAllow), Flag: outboundFlag,
+	})
 }
 
 // newFirstLink makes the link with which the first admin sets a password.

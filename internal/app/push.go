@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -34,7 +35,8 @@ func (s *Server) newPusher(ctx context.Context) error {
 		return err
 	}
 	s.pusher, err = delivery.NewClient(delivery.ClientOptions{
-		Allow: s.cfg.PushAllow, AllowFlag: "--push-allow", Key: key, Version: Version(), Now: Now, Logger: s.log,
+		Allow: slices.Concat(s.cfg.OutboundAllow, s.cfg.PushAllow), AllowFlag: outboundFlag, Key: key, Version: Version(),
+		Now: Now, Logger: s.log,
 	})
 	s.pushes = newPushMetrics(s.store, s.log)
 	return err

@@ -2,11 +2,8 @@ package app
 
 import (
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +41,7 @@ func TestEventsArePushedAndAStopWaitsForTheOneOnItsWay(t *testing.T) {
 	}))
 	t.Cleanup(receiver.Close)
 	cfg := testConfig(t)
-	cfg.PushAllow = []string{"127.0.0.1"}
+	cfg.OutboundAllow = []string{"127.0.0.1"}
 	s := startServer(t, cfg)
 	caller, err := s.auth.Authenticate(t.Context(), s.First().Secret)
 	if err != nil {
@@ -102,7 +99,7 @@ func TestEventsArePushedAndAStopWaitsForTheOneOnItsWay(t *testing.T) {
 			t.Fatalf("metrics:\n%s", metrics)
 		}
 	}
-	if err := sendPushed(t, s, caller, "t-2", "https://10.0.0.1/"); err == nil || !strings.Contains(err.Error(), "--push-allow") {
+	if err := sendPushed(t, s, caller, "t-2", "https://10.0.0.1/"); err == nil || !strings.Contains(err.Error(), outboundFlag) {
 		t.Errorf("a private address: %v", err)
 	}
 }
@@ -119,19 +116,5 @@ func TestPushesCanBeTurnedOff(t *testing.T) {
 	}
 	if s.tasks.Pushes() {
 		t.Error("pushes are on")
-	}
-}
-
-func TestABadAllowListIsRefusedBeforeTheDataIsTouched(t *testing.T) {
-	t.Parallel()
-	cfg := testConfig(t)
-	cfg.Data = filepath.Join(cfg.Data, "new")
-	cfg.PushAllow = []string{"http://x.example"}
-	_, err := New(t.Context(), cfg, slog.New(slog.DiscardHandler))
-	if err == nil || !strings.Contains(err.Error(), `--push-allow: "http://x.example"`) {
-		t.Errorf("error %v", err)
-	}
-	if _, err := os.Stat(cfg.Data); !os.IsNotExist(err) {
-		t.Errorf("the data folder was made: %v", err)
 	}
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
-	"github.com/parley-dev/parley/internal/outbound"
 	"github.com/parley-dev/parley/internal/rest"
 	"github.com/parley-dev/parley/internal/sso"
 	"github.com/parley-dev/parley/internal/store"
@@ -115,11 +114,8 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, t setti
 	if err != nil {
 		return nil, fmt.Errorf("--trusted-proxies: %w", err)
 	}
-	if err := outbound.CheckAllow(cfg.PushAllow); err != nil {
-		return nil, fmt.Errorf("--push-allow: %w", err)
-	}
-	if err := outbound.CheckAllow(cfg.ClientDocumentsAllow); err != nil {
-		return nil, fmt.Errorf("--client-documents-allow: %w", err)
+	if err := checkOutbound(&cfg); err != nil {
+		return nil, err
 	}
 	if err := s.loadIssuers(); err != nil {
 		return nil, err

@@ -52,6 +52,10 @@ type Config struct {
 
 	EventRetention time.Duration `default:"2160h" env:"PARLEY_EVENT_RETENTION" placeholder:"DURATION"`
 
+	// OutboundAllow is for every request to a URL that users configure. PushAllow and
+	// ClientDocumentsAllow are its older forms for one kind of request.
+	OutboundAllow []string `env:"PARLEY_OUTBOUND_ALLOW" placeholder:"ADDRESS"`
+
 	Push      bool     `default:"true" env:"PARLEY_PUSH" negatable:""`
 	PushAllow []string `env:"PARLEY_PUSH_ALLOW" placeholder:"ADDRESS"`
 
@@ -85,7 +89,8 @@ func Default() Config {
 		DatabaseConnections: 20, DatabaseStatementTimeout: 10 * time.Second,
 		DatabaseLockTimeout: 3 * time.Second, DatabaseAcquireTimeout: 3 * time.Second,
 		CardBindings: []string{"jsonrpc", "http+json"},
-		EchoAgent:    true, TaskRetention: 30 * 24 * time.Hour, EventRetention: 90 * 24 * time.Hour, Push: true, ClientDocuments: true, Quotas: DefaultQuotas(),
+		EchoAgent:    true, TaskRetention: 30 * 24 * time.Hour, EventRetention: 90 * 24 * time.Hour,
+		Push: true, ClientDocuments: true, Quotas: DefaultQuotas(),
 		TokenLifetime: 15 * time.Minute, RefreshLifetime: 30 * 24 * time.Hour,
 		ShutdownTimeout: 30 * time.Second, LogFormat: "text", LogLevel: "info",
 	}

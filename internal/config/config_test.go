@@ -79,6 +79,25 @@ func TestListsAreRepeatedOrSeparatedByCommas(t *testing.T) {
 	}
 }
 
+func TestOutboundAllowIsASettingOfItsOwn(t *testing.T) {
+	t.Setenv("PARLEY_OUTBOUND_ALLOW", "a.example,10.0.0.0/8")
+	got, err := parse(t, "--push-allow", "b.example", "--client-documents-allow", "c.example", "--max-webhooks", "7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.OutboundAllow, want.PushAllow = []string{"a.example", "10.0.0.0/8"}, []string{"b.example"}
+	want.ClientDocumentsAllow, want.MaxWebhooks = []string{"c.example"}, 7
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	name := file(t, `{"outbound_allow": ["d.example"], "max_webhooks": 0}`)
+	got, err = parse(t, "--config", name, "--outbound-allow", "::1")
+	if diff := cmp.Diff([]string{"::1"}, got.OutboundAllow); diff != "" || err != nil || got.MaxWebhooks != 0 {
+		t.Errorf("error = %v, max webhooks = %d, allow list (-want +got):\n%s", err, got.MaxWebhooks, diff)
+	}
+}
+
 func TestOriginsAreTaken(t *testing.T) {
 	t.Parallel()
 	c := Default()
@@ -324,7 +343,7 @@ func TestQuotasAreChecked(t *testing.T) {
 		"--max-agents=0": true, "--max-agents=-1": false, "--max-public-agents=-1": false, "--max-keys=-1": false,
 		"--max-principal-keys=-1": false, "--max-clients=-1": false, "--max-invitations=-1": false,
 		"--max-live-tasks=-1": false, "--max-stored-tasks=-1": false, "--max-push-configs=-1": false,
-		"--max-org-push-configs=-1": false, "--max-workers=-1": false,
+		"--max-org-push-configs=-1": false, "--max-workers=-1": false, "--max-webhooks=-1": false,
 		"--max-card-agents=0": false, "--max-card-agents=1001": false,
 		"--max-card-agents=10": true,
 	} {

@@ -50,17 +50,18 @@ var help = map[string]string{
 	"PARLEY_CARD_BINDINGS": "Bindings that the cards of agents advertise, the preferred one first: jsonrpc, " +
 		"http+json and grpc, with at least one of the first two. All are served in any case; ADK refuses " +
 		"cards with grpc. ${default} if not given.",
-	"PARLEY_ECHO_AGENT":     "Run the built-in agent echo, which the first start registers in org main.",
-	"PARLEY_TASK_RETENTION": "How long a task is kept after its end; ${default} if not given, and 0 keeps all.",
-	"PARLEY_PUSH":           "Push events of tasks to the URLs that their senders configure.",
-	"PARLEY_PUSH_ALLOW": "Host, host:port, IP or network that events may be pushed to although it is not public, " +
-		"also over http; repeat it or separate by commas.",
+	"PARLEY_ECHO_AGENT":      "Run the built-in agent echo, which the first start registers in org main.",
+	"PARLEY_TASK_RETENTION":  "How long a task is kept after its end; ${default} if not given, and 0 keeps all.",
+	"PARLEY_EVENT_RETENTION": "How long an event is kept; ${default} if not given, and 0 keeps all.",
+	"PARLEY_OUTBOUND_ALLOW": "Host, host:port, IP or network that this server may send requests to although it is not " +
+		"public, also over http: webhooks, pushes and client documents; repeat it or separate by commas.",
+	"PARLEY_PUSH":             "Push events of tasks to the URLs that their senders configure.",
+	"PARLEY_PUSH_ALLOW":       "Like --outbound-allow, but for pushes only; deprecated.",
 	"PARLEY_TOKEN_LIFETIME":   "How long an OAuth access token works; ${default} if not given.",
 	"PARLEY_REFRESH_LIFETIME": "How long an unused OAuth refresh token works; ${default} if not given.",
 	"PARLEY_CLIENT_DOCUMENTS": "Accept OAuth Client ID Metadata Documents: the URL of a JSON document as the " +
 		"client id. The server reads it when a client sends a signed-in user.",
-	"PARLEY_CLIENT_DOCUMENTS_ALLOW": "Host, host:port, IP or network that client documents may be read from " +
-		"although it is not public; repeat it or separate by commas.",
+	"PARLEY_CLIENT_DOCUMENTS_ALLOW": "Like --outbound-allow, but for client documents only; deprecated.",
 	"PARLEY_ISSUERS": "JSON file that describes other identity providers: people sign in with them, and their " +
 		"access tokens are accepted.",
 	"PARLEY_METRICS_LISTEN": "Address on which /metrics is served instead of --listen, over plain HTTP, e.g. " +
@@ -83,6 +84,7 @@ var help = map[string]string{
 	"PARLEY_MAX_STORED_TASKS":     "Stored tasks of the agents of one org, finished or not; ${default} if not given.",
 	"PARLEY_MAX_PUSH_CONFIGS":     "Active push configurations of one sender; ${default} if not given.",
 	"PARLEY_MAX_ORG_PUSH_CONFIGS": "Active push configurations of all senders of one org; ${default} if not given.",
+	"PARLEY_MAX_WEBHOOKS":         "Webhooks of one org; ${default} if not given.",
 	"PARLEY_MAX_WORKERS":          "Workers of one agent, by name; ${default} if not given.",
 	"PARLEY_MAX_CARD_AGENTS":      "Agents on one page of the platform's card; from 1 to 1000; ${default} if not given.",
 }

@@ -105,7 +105,7 @@ func (f *failure) RetryAfter() time.Duration { return f.wait }
 // Send implements Sender.
 func (c *Client) Send(ctx context.Context, r *Request) error {
 	if err := c.guard.Check(r.URL); err != nil {
-		return &failure{why: "the URL " + err.Error(), permanent: true} // the operator may have changed --push-allow
+		return &failure{why: "the URL " + err.Error(), permanent: true} // the operator may have changed what is allowed
 	}
 	req, err := c.request(ctx, r)
 	if err != nil {
