@@ -108,6 +108,14 @@ func testMemberEvents(w *world) {
 	w.must(w.people().LogoutEverywhere(ctx, bob))
 	log.wrote()
 
+	// A repeated request, also in a race, writes no second event.
+	w.race(func() error {
+		ctx, _ := w.once("create", "gil", "secret")
+		_, err := m.CreateMember(ctx, ann, identity.User, "gil", "", false)
+		return err
+	})
+	log.wrote("member.created member:user:gil user:ann admins")
+
 	// The record of an agent is the agent, not its member.
 	edit(principal("agent:scout"), identity.MemberEdit{Name: &name, Disabled: &yes})
 	log.wrote("agent.changed agent:scout user:ann", "agent.disabled agent:scout user:ann")
