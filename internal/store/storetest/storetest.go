@@ -131,6 +131,13 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"an invitation is accepted once", testInvitations},
 		{"an action and its audit entry are one write", testAuditTogether},
 		{"the audit log", testAuditLog},
+		{"changes of members are events", testMemberEvents},
+		{"people who join or sign in are events", testArrivalEvents},
+		{"changes of keys are events", testKeyEvents},
+		{"bootstrap is in the log of events", testBootstrapEvents},
+		{"changes of clients are events", testClientEvents},
+		{"changes of agents are events", testAgentEvents},
+		{"the presence of an agent is reported once", testPresenceEvents},
 		{"the third report of a friction files a proposal", testFriction},
 		{"one occurrence counts once", testFrictionOccurrences},
 		{"evidence is kept up to a limit", testFrictionEvidence},
@@ -163,13 +170,6 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"a token works as long as its client may have it", testNarrowClients},
 		{"a user ends the grants of programs", testPrograms},
 		{"the clients of an org are limited", testFewClients},
-		{"changes of members are events", testMemberEvents},
-		{"people who join or sign in are events", testArrivalEvents},
-		{"changes of keys are events", testKeyEvents},
-		{"bootstrap is in the log of events", testBootstrapEvents},
-		{"changes of clients are events", testClientEvents},
-		{"changes of agents are events", testAgentEvents},
-		{"the presence of an agent is reported once", testPresenceEvents},
 	} {
 		if len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(c.name, word) }) {
 			continue
