@@ -37,9 +37,11 @@ func (s *Service) Run(ctx context.Context) {
 	}
 	wg.Go(func() { b.hub.Poll(ctx, every, b.onError) })
 	wg.Go(func() { b.hosts.run(ctx) })
-	expire, poll := time.NewTicker(expireEvery), time.NewTicker(pollEvery)
+	expire, poll, presence := time.NewTicker(expireEvery), time.NewTicker(pollEvery), time.NewTicker(presenceEvery)
 	defer expire.Stop()
 	defer poll.Stop()
+	defer presence.Stop()
+	started := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -53,6 +55,23 @@ func (s *Service) Run(ctx context.Context) {
 				b.queues.fireAll()
 				b.hosts.backlogAll()
 			}
+		case <-presence.C:
+			if time.Since(started) < GoneAfter {
+				continue // no server may have run for a while, and the workers come back now
+			}
+			if err := s.updatePresences(ctx); err != nil && ctx.Err() == nil {
+				b.onError(err)
+			}
+		}
+	}
+}
+
+// updatePresences records which agents went online or offline.
+func (s *Service) updatePresences(ctx context.Context) error {
+	for {
+		n, err := s.Workers.store.UpdatePresences(ctx, s.board.now())
+		if err != nil || n == 0 {
+			return err
 		}
 	}
 }

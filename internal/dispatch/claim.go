@@ -98,11 +98,18 @@ func (s *Workers) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, err
 			return Claim{}, err
 		}
 	}
-	if err := s.see(ctx, Worker{Org: org, Agent: agent, Name: r.Worker, Capacity: r.Capacity}); err != nil {
+	worker := Worker{Org: org, Agent: agent, Name: r.Worker, Capacity: r.Capacity}
+	if err := s.see(ctx, worker); err != nil {
 		return Claim{}, err
 	}
 	timer := time.NewTimer(r.Wait)
 	defer timer.Stop()
+	var alive <-chan time.Time
+	if r.Wait > seeWaiting { // else the next claim comes before the worker is considered gone
+		ticker := time.NewTicker(seeWaiting)
+		defer ticker.Stop()
+		alive = ticker.C
+	}
 	for {
 		changed := s.board.queues.wait(queue)
 		claim, err := s.claimNow(ctx, p, r)
@@ -129,6 +136,10 @@ func (s *Workers) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, err
 			}
 			continue
 		case <-changed:
+		case <-alive:
+			if err := s.see(ctx, worker); err != nil {
+				s.board.onError(err) // the next claim tries again
+			}
 		case <-timer.C:
 			over = true
 		case <-s.board.stopping.Done():

@@ -81,7 +81,7 @@ func (s *Workers) Connection(ctx context.Context, a identity.Access, g Enlisted)
 	if len(c.Workers) > 0 {
 		c.LastSeen = c.Workers[0].SeenAt
 	}
-	c.Workers = slices.DeleteFunc(c.Workers, func(w Worker) bool { return !w.SeenAt.After(now.Add(-goneAfter)) })
+	c.Workers = slices.DeleteFunc(c.Workers, func(w Worker) bool { return !w.SeenAt.After(now.Add(-GoneAfter)) })
 	if c.Keys, err = s.servingKeys(ctx, a.Org(), g.ID, now); err != nil {
 		return Connection{}, err
 	}

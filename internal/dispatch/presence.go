@@ -22,13 +22,18 @@ const (
 // Presences lists every value.
 var Presences = []Presence{Available, Busy, Offline}
 
+// GoneAfter is how long a worker may be silent before it is considered gone.
+const GoneAfter = 30 * time.Second
+
 const (
-	// goneAfter is how long a worker may be silent before it is considered gone.
-	goneAfter = 30 * time.Second
 	// seeEvery limits how often the same worker is recorded in the store.
 	seeEvery = 5 * time.Second
 	// loadsFor is how long the loads of all agents are cached.
 	loadsFor = 500 * time.Millisecond
+	// seeWaiting is how often a worker is recorded that waits for work.
+	seeWaiting = 20 * time.Second
+	// presenceEvery is how often agents are sought that went offline.
+	presenceEvery = 5 * time.Second
 )
 
 // Load is the capacity and the load of an agent's workers.
@@ -37,8 +42,8 @@ type Load struct {
 	Leased   int // tasks with a live lease
 }
 
-// presence derives the presence from the load.
-func (l Load) presence() Presence {
+// Presence derives the presence from the load.
+func (l Load) Presence() Presence {
 	switch {
 	case l.Capacity == 0:
 		return Offline
@@ -56,7 +61,7 @@ type sightings struct {
 
 func newSightings() *sightings { return &sightings{last: map[Worker]time.Time{}} }
 
-// due reports whether the worker must be recorded again, and whether it is new here.
+// due reports whether the worker must be recorded again, and whether it is new here or comes back.
 func (s *sightings) due(w Worker, now time.Time) (due, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +73,7 @@ func (s *sightings) due(w Worker, now time.Time) (due, first bool) {
 		clear(s.last)
 	}
 	s.last[w] = now
-	return true, !ok
+	return true, !ok || now.Sub(t) >= GoneAfter
 }
 
 func (s *sightings) forget(w Worker) {
@@ -84,13 +89,14 @@ func (s *Workers) see(ctx context.Context, w Worker) error {
 	if !due {
 		return nil
 	}
-	limit := 0
-	if first {
-		limit = s.limit
-	}
 	seen := w
 	seen.SeenAt = now
-	err := s.store.See(ctx, seen, limit)
+	var err error
+	if first {
+		err = s.store.See(ctx, seen, s.limit)
+	} else {
+		err = s.store.SeeAgain(ctx, seen)
+	}
 	if err != nil {
 		s.seen.forget(w)
 	}
@@ -131,12 +137,12 @@ func (s *Workers) Presences(ctx context.Context) (func(agent task.AgentKey) Pres
 	s.loads.mu.Lock()
 	defer s.loads.mu.Unlock()
 	if now := s.board.now(); s.loads.m == nil || now.Sub(s.loads.at) > loadsFor {
-		m, err := s.store.Loads(ctx, now.Add(-goneAfter))
+		m, err := s.store.Loads(ctx, now.Add(-GoneAfter))
 		if err != nil {
 			return nil, err
 		}
 		s.loads.at, s.loads.m = now, m
 	}
 	m := s.loads.m // replaced, never changed
-	return func(agent task.AgentKey) Presence { return m[agent].presence() }, nil
+	return func(agent task.AgentKey) Presence { return m[agent].Presence() }, nil
 }

@@ -100,12 +100,18 @@ type Stock interface {
 
 // WorkerStore keeps when workers were last seen.
 type WorkerStore interface {
-	// See records that a worker is alive. limit, if not 0, is the number of workers that an
-	// agent may have. Beyond it, a new worker replaces one that has not been seen for
-	// ForgetWorkers, or else is refused with TooManyWorkers.
+	// See records that a worker is alive, and that its agent is online. limit, if not 0, is the
+	// number of workers that an agent may have. Beyond it, a new worker replaces one that has
+	// not been seen for ForgetWorkers, or else is refused with TooManyWorkers.
 	See(ctx context.Context, w Worker, limit int) error
+	// SeeAgain is See for a worker that was seen within GoneAfter: its agent is online.
+	SeeAgain(ctx context.Context, w Worker) error
 	// Forget records that a worker has gone.
 	Forget(ctx context.Context, w Worker) error
+	// UpdatePresences records which agents went online or offline: those with a worker that was
+	// seen within GoneAfter, and those without one and without a lease. It handles a limited
+	// number of agents and returns how many.
+	UpdatePresences(ctx context.Context, at time.Time) (int, error)
 	// List lists up to most workers of an agent, the last seen first.
 	List(ctx context.Context, org, agent string, most int) ([]Worker, error)
 	// LastSeen returns for each agent when a worker was last seen. Agents without workers are

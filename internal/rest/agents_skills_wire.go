@@ -188,7 +188,13 @@ func (a *api) wholeAgent(ctx context.Context, c *call, g *agent.Agent) (Agent, e
 	if err != nil {
 		return Agent{}, err
 	}
-	out, p := one[0], &g.Profile
+	one[0].addProfile(g)
+	return one[0], nil
+}
+
+// addProfile adds what lists of agents omit.
+func (out *Agent) addProfile(g *agent.Agent) {
+	p := &g.Profile
 	for _, s := range g.Rich(p) {
 		out.SkillDetails = append(out.SkillDetails, AgentSkill(s))
 	}
@@ -196,5 +202,4 @@ func (a *api) wholeAgent(ctx context.Context, c *call, g *agent.Agent) (Agent, e
 	if p.Provider != (agent.Provider{}) {
 		out.Provider = (*AgentProvider)(&p.Provider)
 	}
-	return out, nil
 }

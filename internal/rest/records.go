@@ -6,11 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
-	"github.com/parley-dev/parley/internal/identity"
-	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -40,20 +37,3 @@ func (Records) Friction(f *friction.Friction) stdjson.RawMessage { return encode
 
 // Task encodes a task, without its messages.
 func (Records) Task(t *task.Task) stdjson.RawMessage { return encodeRecord(orgTaskOf(t)) }
-
-// Agent encodes an agent.
-func (Records) Agent(a *agent.Agent) stdjson.RawMessage { return encodeRecord(agentOf(a)) }
-
-// Member encodes a member.
-func (Records) Member(m *identity.Member) stdjson.RawMessage { return encodeRecord(memberOf(m)) }
-
-// Key encodes a key, without its secret.
-func (Records) Key(k *identity.Key) stdjson.RawMessage { return encodeRecord(keyOf(k)) }
-
-// Client encodes an OAuth client, without its secret.
-func (Records) Client(c *oauth.Client) stdjson.RawMessage { return encodeRecord(clientOf(c)) }
-
-// Invitation encodes an invitation, without its link.
-func (Records) Invitation(i *identity.Invitation) stdjson.RawMessage {
-	return encodeRecord(invitationOf(i))
-}

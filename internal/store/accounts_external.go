@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -30,6 +31,7 @@ func (s Accounts) Arrive(
 		}
 		if o.UseInvitation {
 			t.exec(`UPDATE invitations SET accepted_at = $2 WHERE id = $1`, scene.Invitation.ID, micros(at))
+			t.emitAccepted(&o.Entries[0], *scene.Invitation, &o.Member)
 		}
 		if o.UseLink {
 			t.exec(`DELETE FROM login_links WHERE hash = $1`, hashText(by.Link))
@@ -38,11 +40,15 @@ func (s Accounts) Arrive(
 			if err := t.createMember(ctx, o.Member); err != nil {
 				return err
 			}
+			if !o.UseInvitation {
+				t.emitMember(&o.Entries[0], event.MemberCreated, &o.Member)
+			}
 		}
 		if o.Update {
 			t.exec(`UPDATE principals SET admin = $4 WHERE `+thatMember,
 				o.Member.Org, string(o.Member.Kind), o.Member.ID, flag(o.Member.Admin))
-			t.endAdminRights(o.Member.Org, o.End, at)
+			t.emitMemberChanges(o.Entries, &o.Member)
+			t.endAdminRights(&o.Entries[0], &o.Member, o.End, at)
 			t.newEpoch(a.Org)
 		}
 		if o.Connect {

@@ -204,6 +204,7 @@ func (s Accounts) JoinLinked(
 		}
 		t.insertAccountLink(id, m.Principal, at)
 		t.audit(entries...)
+		t.emitAccepted(&entries[0], i, &m)
 		return nil
 	})
 	return out, epoch, err

@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -58,6 +60,8 @@ func (s Agents) Create(
 			a.ID, a.Org, a.Name, a.Description, string(skills), flag(a.Public), flag(a.Disabled), a.Pinned, a.Builtin,
 			micros(a.CreatedAt), micros(a.UpdatedAt), flag(a.PublicName), profile)
 		t.audit(e)
+		t.emitFor(&e, a.Org, event.AgentRegistered, agentSubject(a.ID), event.Members,
+			t.hooks.records.Agent(&a, statusOf(&a, dispatch.Load{})))
 		return nil
 	})
 	return a, err
@@ -122,7 +126,7 @@ func (s Agents) Update(
 			org, id, out.Name, flag(out.Disabled))
 		t.newEpoch(org)
 		t.audit(entries...)
-		return nil
+		return t.emitAgentChanges(ctx, entries, &out)
 	})
 	return out, err
 }

@@ -19,7 +19,8 @@ type Records interface {
 	Followup(f *followup.Followup) json.RawMessage
 	Friction(f *friction.Friction) json.RawMessage
 	Task(t *task.Task) json.RawMessage
-	Agent(a *agent.Agent) json.RawMessage
+	// Agent gets the status that others see: the pinned one, or the presence of its workers.
+	Agent(a *agent.Agent, status string) json.RawMessage
 	Member(m *identity.Member) json.RawMessage
 	Key(k *identity.Key) json.RawMessage
 	Client(c *oauth.Client) json.RawMessage
@@ -76,7 +77,7 @@ func (noRecords) Proposal(*proposal.Proposal) json.RawMessage     { return empty
 func (noRecords) Followup(*followup.Followup) json.RawMessage     { return empty }
 func (noRecords) Friction(*friction.Friction) json.RawMessage     { return empty }
 func (noRecords) Task(*task.Task) json.RawMessage                 { return empty }
-func (noRecords) Agent(*agent.Agent) json.RawMessage              { return empty }
+func (noRecords) Agent(*agent.Agent, string) json.RawMessage      { return empty }
 func (noRecords) Member(*identity.Member) json.RawMessage         { return empty }
 func (noRecords) Key(*identity.Key) json.RawMessage               { return empty }
 func (noRecords) Client(*oauth.Client) json.RawMessage            { return empty }

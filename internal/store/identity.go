@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -76,6 +77,8 @@ func (s Identity) Bootstrap(
 		t.insertMember(m)
 		t.insertKey(k, h)
 		t.audit(entries...)
+		t.emitMember(&entries[0], event.MemberCreated, &m)
+		t.emitKey(&entries[0], event.KeyCreated, &k)
 		return nil
 	})
 	if err == errTaken { // another node was faster

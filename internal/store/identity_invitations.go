@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -29,6 +30,7 @@ func (s Identity) CreateInvitation(
 			i.ID, hex.EncodeToString(h[:]), i.Org, i.User, i.Name, flag(i.Admin), micros(i.CreatedAt), i.CreatedBy,
 			micros(i.ExpiresAt))
 		t.audit(e)
+		t.emitInvitation(&e, event.InvitationCreated, &i)
 		return nil
 	})
 	return i, err
@@ -89,6 +91,7 @@ func (s Identity) ChangeInvitation(
 		}
 		t.exec(`UPDATE invitations SET revoked_at = $3 WHERE org_id = $1 AND id = $2`, org, id, micros(out.RevokedAt))
 		t.audit(entries...)
+		t.emitInvitation(&entries[0], event.InvitationRevoked, &out)
 		return nil
 	})
 	return out, err
@@ -113,6 +116,7 @@ func (s Identity) AcceptInvitation(
 		out = m
 		t.exec(`UPDATE invitations SET accepted_at = $2 WHERE id = $1`, i.ID, micros(m.CreatedAt))
 		t.audit(e)
+		t.emitAccepted(&e, i, &m)
 		if err := t.createMember(ctx, m); err != nil || password == "" {
 			return err
 		}

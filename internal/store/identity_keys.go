@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -39,6 +40,7 @@ func (s Identity) CreateKey(
 		}
 		t.insertKey(k, h)
 		t.audit(e)
+		t.emitKey(&e, event.KeyCreated, &k)
 		return nil
 	})
 	return k, err
@@ -194,6 +196,7 @@ func (s Identity) RevokeKey(
 		t.exec(`UPDATE keys SET revoked_at = $3 WHERE org_id = $1 AND id = $2`, org, id, micros(out.RevokedAt))
 		t.newEpoch(org)
 		t.audit(entries...)
+		t.emitKey(&entries[0], event.KeyRevoked, &out)
 		return nil
 	})
 	return out, err
@@ -231,6 +234,9 @@ func (s Identity) RotateKey(
 			org, id, micros(r.OldExpires), r.New.ID)
 		t.newEpoch(org)
 		t.audit(r.Entry)
+		old.ExpiresAt, old.ReplacedBy = r.OldExpires, r.New.ID
+		t.emitKey(&r.Entry, event.KeyCreated, &r.New)
+		t.emitKey(&r.Entry, event.KeyRotated, &old)
 		return nil
 	})
 	return out, err

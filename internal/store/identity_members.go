@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -13,6 +14,7 @@ import (
 func (s Identity) CreateMember(ctx context.Context, m identity.Member, e identity.AuditEntry) (identity.Member, error) {
 	err := s.writeOnce(ctx, &m, func(t *tx) error {
 		t.audit(e)
+		t.emitMember(&e, event.MemberCreated, &m)
 		return t.createMember(ctx, m)
 	})
 	return m, err
@@ -122,11 +124,16 @@ func (s Identity) UpdateMember(
 		if p.Kind == identity.Agent {
 			t.exec(`UPDATE agents SET name = $3, disabled = $4, updated_at = $5 WHERE id = $1 AND org_id = $2`,
 				p.ID, p.Org, next.Name, flag(next.Disabled), micros(at))
+			if err := t.emitAgentMember(ctx, out.Entries, &next, at); err != nil {
+				return err
+			}
+		} else {
+			t.emitMemberChanges(out.Entries, &next)
 		}
 		if next.Disabled && !cur.Disabled {
 			t.endLogins(p, at)
 		}
-		t.endAdminRights(p.Org, out.End, at)
+		t.endAdminRights(&out.Entries[0], &next, out.End, at)
 		t.newEpoch(p.Org)
 		t.audit(out.Entries...)
 		return nil

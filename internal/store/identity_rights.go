@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -41,10 +42,14 @@ func (t *tx) adminRights(ctx context.Context, p identity.Principal, at time.Time
 	return out, err
 }
 
-// endAdminRights ends the rights that adminRights returned.
-func (t *tx) endAdminRights(org string, r identity.AdminRights, at time.Time) {
+// endAdminRights ends the rights that adminRights returned, because of the change of the member
+// that the audit entry records.
+func (t *tx) endAdminRights(e *identity.AuditEntry, m *identity.Member, r identity.AdminRights, at time.Time) {
 	for _, k := range r.Keys {
-		t.exec(`UPDATE keys SET revoked_at = $3 WHERE org_id = $1 AND id = $2 AND revoked_at = 0`, org, k.ID, micros(at))
+		t.exec(`UPDATE keys SET revoked_at = $3 WHERE org_id = $1 AND id = $2 AND revoked_at = 0`,
+			m.Org, k.ID, micros(at))
+		k.RevokedAt, k.Disabled = at, m.Disabled
+		t.emitKey(e, event.KeyRevoked, &k)
 	}
 	for _, g := range r.Grants {
 		if len(g.Left) == 0 {

@@ -15,7 +15,8 @@ type OAuth struct{ *db }
 // OAuth returns the implementation of the stores of package oauth and of authserver.Requests.
 func (s *Store) OAuth() OAuth { return OAuth{s.db} }
 
-// CreateClient implements oauth.ClientStore.
+// CreateClient implements oauth.ClientStore. The client belongs to no org, so no log of events
+// reports it; nor does PutDescribedClient.
 func (s OAuth) CreateClient(ctx context.Context, c oauth.Client, secret identity.Hash, e identity.AuditEntry) error {
 	return s.eng.write(ctx, func(t *tx) error {
 		t.insertClient(c, secret)

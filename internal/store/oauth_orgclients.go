@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
@@ -37,6 +38,7 @@ func (s OAuth) CreateOrgClient(
 		}
 		t.insertClient(c, secret)
 		t.audit(e)
+		t.emitClient(&e, event.ClientCreated, &c)
 		return nil
 	})
 	return c, err
@@ -104,6 +106,7 @@ func (s OAuth) UpdateOrgClient(ctx context.Context, id string, by identity.Princ
 				t.newEpoch(by.Org)
 			}
 			t.audit(entries...)
+			t.emitClient(&entries[0], event.ClientChanged, &out.Client)
 		}
 		return t.remember(once, by, now, out)
 	})
@@ -133,6 +136,7 @@ func (s OAuth) RotateOrgClient(ctx context.Context, org, id string, secret ident
 			WHERE id = $1`,
 			id, micros(until), hashText(secret), out.Version)
 		t.audit(e)
+		t.emitClient(&e, event.ClientChanged, &out)
 		return nil
 	})
 	return out, err
@@ -151,7 +155,9 @@ func (s OAuth) DeleteOrgClient(
 		t.exec(`UPDATE oauth_grants SET revoked_at = $2
 			WHERE client_id = $1 AND org_id = $3 AND revoked_at = 0`, id, micros(at), org)
 		t.newEpoch(org)
-		t.audit(entry(out))
+		e := entry(out)
+		t.audit(e)
+		t.emitClient(&e, event.ClientDeleted, &out)
 		return nil
 	})
 	return out, err

@@ -20,22 +20,30 @@ func (s *Store) Workers() Workers { return Workers{s.db} }
 
 // See implements dispatch.WorkerStore.
 func (ws Workers) See(ctx context.Context, w dispatch.Worker, limit int) error {
-	write := ws.eng.add
-	if limit > 0 {
-		write = ws.eng.write
-	}
-	return write(ctx, func(x *tx) error {
+	return ws.eng.write(ctx, func(x *tx) error {
 		if limit > 0 {
 			if err := x.roomForWorker(ctx, w, limit); err != nil {
 				return err
 			}
 		}
-		x.exec(`INSERT INTO workers (org_id, agent_id, name, capacity, seen_at) VALUES ($1, $2, $3, $4, $5)
-					ON CONFLICT (org_id, agent_id, name) DO UPDATE
-					SET capacity = excluded.capacity, seen_at = excluded.seen_at`,
-			w.Org, w.Agent, w.Name, w.Capacity, micros(w.SeenAt))
+		x.seen(&w)
+		return x.joined(ctx, &w)
+	})
+}
+
+// SeeAgain implements dispatch.WorkerStore.
+func (ws Workers) SeeAgain(ctx context.Context, w dispatch.Worker) error {
+	return ws.eng.add(ctx, func(x *tx) error {
+		x.seen(&w)
 		return nil
 	})
+}
+
+func (x *tx) seen(w *dispatch.Worker) {
+	x.exec(`INSERT INTO workers (org_id, agent_id, name, capacity, seen_at) VALUES ($1, $2, $3, $4, $5)
+				ON CONFLICT (org_id, agent_id, name) DO UPDATE
+				SET capacity = excluded.capacity, seen_at = excluded.seen_at`,
+		w.Org, w.Agent, w.Name, w.Capacity, micros(w.SeenAt))
 }
 
 // List implements dispatch.WorkerStore.

@@ -24,6 +24,9 @@ CREATE TABLE event_subjects (
   last_seq BIGINT NOT NULL,
   PRIMARY KEY (org_id, subject, last_seq)
 ) {{without_rowid}};
+-- Whether an agent has a worker, according to the last event agent.presence.
+ALTER TABLE agents ADD COLUMN online BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX agents_online ON agents (org_id, id) WHERE online = 1;
 -- @postgres
 -- Committed packs that have no number yet. SQLite, which has one writer, numbers them at once.
 CREATE TABLE events_new (
