@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,10 +24,9 @@ type crowd struct {
 	nodes []*Store
 	orgs  []string
 
-	mu         sync.Mutex
-	written    map[string]int      // acknowledged events → how many came before them in their transaction
-	undone     map[string]struct{} // events that must never be seen
-	openWrites atomic.Int32
+	mu      sync.Mutex
+	written map[string]int      // acknowledged events → how many came before them in their transaction
+	undone  map[string]struct{} // events that must never be seen
 }
 
 // eventRounds is how many times as many writes as usual the test of the order of events makes.
@@ -45,10 +43,9 @@ func eventRounds(t *testing.T) int {
 }
 
 func newCrowd(t *testing.T, nodes ...*Store) *crowd {
-	c := &crowd{
+	return &crowd{
 		T: t, nodes: nodes, orgs: []string{"acme", "other"}, written: map[string]int{}, undone: map[string]struct{}{},
 	}
-	return c
 }
 
 // batch returns the events of one transaction.
@@ -86,8 +83,8 @@ func (c *crowd) write(ctx context.Context, node *Store, r *rand.Rand) ([]event.E
 	case kind < 8:
 		wait := r.IntN(3) == 0
 		err = node.eng.write(ctx, func(t *tx) error {
-			var one1 int
-			if _, err := one(ctx, t, []any{&one1}, `SELECT 1`); err != nil { // begins the transaction
+			var n int
+			if _, err := one(ctx, t, []any{&n}, `SELECT 1`); err != nil { // begins the transaction
 				return err
 			}
 			t.emit(list...)
@@ -357,7 +354,10 @@ func TestADeadNodeLosesNoEvent(t *testing.T) {
 	if n := countRows(t, dead, "events", "acme"); n != 0 {
 		t.Fatalf("%d packs have numbers, want none before the first read", n)
 	}
-	reader := openFor(t, Options{URL: url})
+	reader, err := Open(t.Context(), Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if got := logOf(t, reader, "acme"); !slices.Equal(got, want) {
 		t.Errorf("a reader sees %d events, want %d in their order", len(got), len(want))
 	}
@@ -371,8 +371,8 @@ func TestADeadNodeLosesNoEvent(t *testing.T) {
 	leave(2)
 	<-heard // without any read
 	for n := 0; n < len(want); {
-		var err error
-		if _, err = one(t.Context(), other.eng, []any{&n}, `SELECT seq FROM event_heads WHERE org_id = 'acme'`); err != nil {
+		_, err := one(t.Context(), other.eng, []any{&n}, `SELECT seq FROM event_heads WHERE org_id = 'acme'`)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if n > len(want) {

@@ -53,10 +53,9 @@ func (e *pg) numberAll(ctx context.Context, org string) (sum uint64, err error) 
 // committed later gets a later number, whenever its transaction began. So a reader that has seen a
 // number has all numbers below it.
 //
-// floor is the oldest transaction that was running when the last run began: all earlier ones have
-// no packs left. So the search does not step over deleted packs, of which there can be millions
-// while a backup keeps PostgreSQL from cleaning up. After a restore into a new cluster, which
-// counts transactions anew, floor lies in the future and is not used.
+// seen is the snapshot of the last run, which left no pack that it saw. So the search looks only
+// for packs of transactions that began after it or were open then. It does not step over deleted
+// packs, of which there can be millions while a backup keeps PostgreSQL from cleaning up.
 func (e *pg) numberSome(ctx context.Context, org string) (numbered int64, known bool, err error) {
 	err = e.write(ctx, func(t *tx) error {
 		numbered = 0
@@ -68,29 +67,34 @@ func (e *pg) numberSome(ctx context.Context, org string) (numbered int64, known 
 }
 
 // numberPacks numbers the packs of an org whose head is locked, and yields how many it were. The
-// expressions around the ids keep the planner from reading the whole table, which may have many
-// deleted packs.
+// expressions around the ids keep the planner from reading the whole table.
 var numberPacks = `WITH taken AS (
 		DELETE FROM events_new WHERE id = ANY (ARRAY(
-			SELECT n.id FROM event_heads h JOIN events_new n ON n.org_id = h.org_id AND n.xid >= ` + floorOf + `
-			WHERE h.org_id = $1 ORDER BY n.id + 0` + limit(maxNumbered) + `))
+			SELECT new.id FROM event_heads h CROSS JOIN LATERAL (` + newPacks("n.id") + `) new
+			WHERE h.org_id = $1 ORDER BY new.id + 0` + limit(maxNumbered) + `))
 		RETURNING id, n, at, types, data
 	), total AS (
 		SELECT count(*) AS packs, coalesce(sum(n), 0) AS events FROM taken
 	), head AS (
-		UPDATE event_heads SET seq = seq + total.events, floor = CASE WHEN total.packs < $2
-			THEN pg_snapshot_xmin(pg_current_snapshot()) ELSE floor END
+		UPDATE event_heads SET seq = seq + total.events,
+			seen = CASE WHEN total.packs < $2 THEN pg_current_snapshot() ELSE seen END
 		FROM total WHERE org_id = $1 AND total.packs > 0 RETURNING seq, total.events
 	), added AS (
 		INSERT INTO events (org_id, last_seq, n, at, types, data)
 		SELECT $1, head.seq - head.events + sum(n) OVER (ORDER BY id), n, at, types, data FROM taken, head
 	) SELECT total.packs FROM total, event_heads WHERE org_id = $1`
 
-// floorOf is the first transaction that may have left packs of the org of h.
-const floorOf = `(CASE WHEN h.floor > pg_snapshot_xmax(pg_current_snapshot()) THEN '0'::xid8 ELSE h.floor END)`
+// newPacks selects a column of the packs without numbers of the org of h.
+func newPacks(column string) string {
+	packs := `SELECT ` + column + ` FROM events_new n WHERE n.org_id = h.org_id`
+	return packs + ` AND n.xid >= ` + seenTo + ` UNION ALL ` +
+		packs + ` AND n.xid = ANY (ARRAY(SELECT x FROM pg_snapshot_xip(h.seen) x WHERE x < ` + seenTo + `))`
+}
 
-// unnumberedPacks selects the packs without numbers of the org of h.
-const unnumberedPacks = `SELECT 1 FROM events_new n WHERE n.org_id = h.org_id AND n.xid >= ` + floorOf
+// seenTo is the first transaction that began after h.seen. After a restore into a new cluster,
+// which counts transactions anew, h.seen lies in the future and is not used.
+const seenTo = `(CASE WHEN pg_snapshot_xmax(h.seen) > pg_snapshot_xmax(pg_current_snapshot())
+	THEN '0'::xid8 ELSE pg_snapshot_xmax(h.seen) END)`
 
 // addHead makes the head of an org that has packs but no head, and reports whether it did. An org
 // gets its head when it is created.
@@ -104,11 +108,11 @@ func (e *pg) addHead(ctx context.Context, org string) (added bool, err error) {
 	return added, err
 }
 
-// forgetFloors resets the floors of orgs that were restored into a new cluster, before it has
-// counted as many transactions as the old one.
-func (e *pg) forgetFloors(ctx context.Context) error {
+// forgetSeen resets the snapshots that were restored into a new cluster, before it has counted as
+// many transactions as the old one.
+func (e *pg) forgetSeen(ctx context.Context) error {
 	return e.write(ctx, func(t *tx) error {
-		t.exec(`UPDATE event_heads SET floor = '0' WHERE floor > pg_snapshot_xmax(pg_current_snapshot())`)
+		t.exec(`UPDATE event_heads SET seen = DEFAULT WHERE pg_snapshot_xmax(seen) > pg_snapshot_xmax(pg_current_snapshot())`)
 		return nil
 	})
 }
@@ -194,7 +198,7 @@ func (n *numberer) awake() {
 // run numbers until close.
 func (n *numberer) run() {
 	defer close(n.done)
-	if err := n.eng.forgetFloors(context.Background()); err != nil {
+	if err := n.eng.forgetSeen(context.Background()); err != nil {
 		n.log.Debug("could not check the heads of events", "error", err)
 	}
 	stray := time.NewTicker(strayEvery)
@@ -221,7 +225,7 @@ func (n *numberer) run() {
 
 // addStray adds orgs with packs of other processes.
 func (n *numberer) addStray() {
-	orgs, err := strs(context.Background(), n.eng, `SELECT org_id FROM event_heads h WHERE EXISTS (`+unnumberedPacks+`)`)
+	orgs, err := strs(context.Background(), n.eng, `SELECT org_id FROM event_heads h WHERE EXISTS (`+newPacks("1")+`)`)
 	if err != nil {
 		n.log.Debug("could not look for events without a number", "error", err)
 	}

@@ -350,8 +350,7 @@ func TestPacks(t *testing.T) {
 }
 
 // An event costs its line and little more.
-func TestAnEventIsPackedCheaply(t *testing.T) {
-	t.Parallel()
+func TestAnEventIsPackedCheaply(t *testing.T) { // not parallel: it counts allocations
 	e := noted("acme", "agent:scout")
 	if n := testing.AllocsPerRun(100, func() {
 		x := tx{}
