@@ -115,7 +115,7 @@ type pack struct {
 func (p *pack) data() string { return strings.Join(p.lines, "") }
 
 const (
-	maxPacked   = 100      // events in a pack
+	maxPacked   = 100      // events in a pack; it must not shrink, because readers rely on it
 	maxPackSize = 64 << 10 // bytes in a pack, unless one event is larger
 )
 

@@ -90,20 +90,21 @@ func (s *scan) read(ctx context.Context, h head) error {
 	}
 	end := min(s.page.Last+scanWindow, h.seq)
 	// Without a filter, the first window has what the page needs, and no more.
-	for window := int64(s.q.Limit + maxPacked); !s.full() && s.page.Last < end; window = min(4*window, scanWindow) {
-		if err := s.window(ctx, min(s.page.Last+window, end)); err != nil {
+	for window := int64(s.q.Limit); !s.full() && s.page.Last < end; window = min(4*window+maxPacked, scanWindow) {
+		if err := s.window(ctx, min(s.page.Last+window, end), h.seq); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// window reads the packs after page.Last that end at or before to.
-func (s *scan) window(ctx context.Context, to int64) error {
+// window reads the packs with events after page.Last, up to a number. That number can be in the
+// middle of a pack, which then ends less than maxPacked numbers later.
+func (s *scan) window(ctx context.Context, to, head int64) error {
 	return s.add(ctx, to, `SELECT last_seq, n, data FROM events
 		WHERE org_id = $1 AND last_seq > $2 AND last_seq <= $3
 			AND (CAST($4 AS BIGINT) = 0 OR types & CAST($4 AS BIGINT) <> 0)
-		ORDER BY last_seq`, s.org, s.page.Last, to, int64(s.q.Types))
+		ORDER BY last_seq`, s.org, s.page.Last, min(to+maxPacked-1, head), int64(s.q.Types))
 }
 
 // indexed reads the packs with the subject, up to the number where the index ends.
@@ -114,8 +115,8 @@ func (s *scan) indexed(ctx context.Context, to int64) error {
 		ORDER BY s.last_seq`, s.org, s.q.Subject, s.page.Last, to)
 }
 
-// add adds the matching events of a query's packs, which end at or before to. If the query has no
-// more of them and the page is not full, the page reaches to.
+// add adds the matching events of a query's packs, which contain all selected ones up to a number.
+// If the query has no more of them and the page is not full, the page reaches that number.
 func (s *scan) add(ctx context.Context, to int64, query string, args ...any) error {
 	read := 0
 	err := each(ctx, s.eng, func(r rows) error {
@@ -146,7 +147,7 @@ func (s *scan) add(ctx context.Context, to int64, query string, args ...any) err
 	}
 	if err == nil && read < pagePacks {
 		s.gap = s.gap || read == 0 && s.page.Last < to
-		s.page.Last = to
+		s.page.Last = max(s.page.Last, to)
 	}
 	return err
 }

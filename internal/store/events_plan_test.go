@@ -157,7 +157,7 @@ func TestEventsAreFoundByTheirIndexes(t *testing.T) {
 				[]string{"event_heads_pkey", "events_pkey"},
 			},
 			"types": {
-				event.Query{Filter: event.Filter{Types: event.KeyCreated.Bit()}, After: 1900, Limit: 10},
+				event.Query{Filter: event.Filter{Types: event.KeyCreated.Bit()}, After: 1900, Limit: 100},
 				[]string{"event_heads_pkey", "events_pkey", "event_heads_pkey"},
 			},
 			"subject": {
