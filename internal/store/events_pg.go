@@ -128,7 +128,8 @@ type numberer struct {
 	running map[string]struct{} // orgs whose events are being numbered
 	wake    chan struct{}       // buffered
 	slots   chan struct{}       // for the running ones
-	stop    chan struct{}
+	ctx     context.Context     // ends with close
+	stop    context.CancelFunc
 	done    chan struct{} // closed when run has ended; nil before start
 	close   func()
 }
@@ -146,8 +147,9 @@ const (
 func newNumberer(e *pg, h *hooks, log *slog.Logger) *numberer {
 	n := &numberer{
 		eng: e, hooks: h, log: log, pending: map[string]struct{}{}, running: map[string]struct{}{},
-		wake: make(chan struct{}, 1), slots: make(chan struct{}, numberOrgs), stop: make(chan struct{}),
+		wake: make(chan struct{}, 1), slots: make(chan struct{}, numberOrgs),
 	}
+	n.ctx, n.stop = context.WithCancel(context.Background())
 	n.close = sync.OnceFunc(n.end)
 	return n
 }
@@ -160,10 +162,10 @@ func (n *numberer) start() {
 
 // end numbers what is pending, so that no other process needs to, and ends run.
 func (n *numberer) end() {
+	n.stop()
 	if n.done == nil {
 		return
 	}
-	close(n.stop)
 	<-n.done
 	for range numberOrgs { // waits for the running ones
 		n.slots <- struct{}{}
@@ -198,19 +200,19 @@ func (n *numberer) awake() {
 // run numbers until close.
 func (n *numberer) run() {
 	defer close(n.done)
-	if err := n.eng.forgetSeen(context.Background()); err != nil {
+	if err := n.eng.forgetSeen(n.ctx); err != nil {
 		n.log.Debug("could not check the heads of events", "error", err)
 	}
 	stray := time.NewTicker(strayEvery)
 	defer stray.Stop()
 	for {
 		select {
-		case <-n.stop:
+		case <-n.ctx.Done():
 			return
 		case <-n.wake:
 			select {
 			case <-time.After(numberEvery):
-			case <-n.stop:
+			case <-n.ctx.Done():
 				return
 			}
 		case <-stray.C:
@@ -225,7 +227,7 @@ func (n *numberer) run() {
 
 // addStray adds orgs with packs of other processes.
 func (n *numberer) addStray() {
-	orgs, err := strs(context.Background(), n.eng, `SELECT org_id FROM event_heads h WHERE EXISTS (`+newPacks("1")+`)`)
+	orgs, err := strs(n.ctx, n.eng, `SELECT org_id FROM event_heads h WHERE EXISTS (`+newPacks("1")+`)`)
 	if err != nil {
 		n.log.Debug("could not look for events without a number", "error", err)
 	}
