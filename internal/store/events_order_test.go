@@ -413,3 +413,39 @@ func TestAnOpenTransactionHidesNoEvent(t *testing.T) {
 		t.Errorf("%d events, want the open one last of %d", len(got), len(want)+1)
 	}
 }
+
+// Nodes that number a long backlog at the same time leave nothing of it to a later read.
+func TestNodesNumberABacklogTogether(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	var nodes []*Store
+	for range 4 {
+		s := openFor(t, Options{URL: url})
+		s.eng.(*pg).numberer.close()
+		nodes = append(nodes, s)
+	}
+	const packs = 2*maxNumbered + 500
+	for round := range int64(3) {
+		if err := nodes[0].eng.write(t.Context(), func(x *tx) error {
+			x.exec(fillPacks, packs)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for _, s := range nodes {
+			wg.Go(func() {
+				if h, err := s.Events().head(t.Context(), "acme"); err != nil || h.seq != (round+1)*packs {
+					t.Errorf("the log ends with %d, %v, want %d", h.seq, err, (round+1)*packs)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	logOf(t, nodes[0], "acme")
+}
+
+// fillPacks leaves so many packs of one event.
+const fillPacks = `INSERT INTO events_new (org_id, n, at, types, data)
+	SELECT 'acme', 1, 1, 1, '1' || chr(9) || 'agent.changed' || repeat(chr(9) || '1', 6) || chr(10)
+	FROM generate_series(1, $1)`

@@ -33,11 +33,8 @@ func TestTheSearchForNewEventsSkipsOldOnes(t *testing.T) {
 	}
 	logOf(t, s, "acme")
 	const packs = 5*maxNumbered + 1
-	fill := `INSERT INTO events_new (org_id, n, at, types, data)
-		SELECT 'acme', 1, 1, 1, '1' || chr(9) || 'agent.changed' || repeat(chr(9) || '1', 6) || chr(10)
-		FROM generate_series(1, $1)`
 	if err := s.eng.write(t.Context(), func(x *tx) error {
-		x.exec(fill, packs)
+		x.exec(fillPacks, packs)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
