@@ -183,7 +183,7 @@ var postgresDialect = dialect{
 
 	contains: func(column, text string) string { return "strpos(" + column + ", '" + text + "') > 0" },
 
-	unnumbered: "CAST(EXISTS (" + unnumberedPacks + ") AS INT)",
+	unnumbered: "CAST(EXISTS (" + newPacks("1") + ") AS INT)",
 
 	hasCompatible: `SELECT count(*) FROM pg_attribute
 		WHERE attrelid = 'schema_migrations'::regclass AND attname = 'compatible' AND NOT attisdropped`,

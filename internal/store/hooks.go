@@ -2,6 +2,8 @@ package store
 
 import (
 	"encoding/json"
+	"slices"
+	"sync/atomic"
 
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/followup"
@@ -31,15 +33,19 @@ type Records interface {
 type hooks struct {
 	records Records
 	revoked func(org string)
-	events  func(org string)
+	events  atomic.Pointer[func(org string)] // PostgreSQL's numberer runs already when it is set
 }
 
 func newHooks(r Records) *hooks {
 	if r == nil {
 		r = noRecords{}
 	}
-	return &hooks{records: r, revoked: func(string) {}, events: func(string) {}}
+	h := &hooks{records: r, revoked: func(string) {}}
+	h.onEvents(func(string) {})
+	return h
 }
+
+func (h *hooks) onEvents(f func(org string)) { h.events.Store(&f) }
 
 // OnRevoke registers a function that is called after each commit of this process that may
 // have revoked rights in an org, and before the write returns to its caller. An empty org
@@ -47,8 +53,8 @@ func newHooks(r Records) *hooks {
 func (s *Store) OnRevoke(f func(org string)) { s.hooks.revoked = f }
 
 // OnEvents registers a function that is called after events of an org were added to its log by
-// this process. f must not wait for the store. OnEvents must be called before the first write.
-func (s *Store) OnEvents(f func(org string)) { s.hooks.events = f }
+// this process. f must not wait for the store.
+func (s *Store) OnEvents(f func(org string)) { s.hooks.onEvents(f) }
 
 // tellRevoked calls the function of OnRevoke after a commit.
 func (h *hooks) tellRevoked(t *tx) {
@@ -59,14 +65,16 @@ func (h *hooks) tellRevoked(t *tx) {
 
 // tellEvents calls the function of OnEvents, once for each org.
 func (h *hooks) tellEvents(t *tx) {
-	last := ""
+	var told []string
 	for i := range t.events { // mostly of one org
-		if org := t.events[i].org; org != last {
-			last = org
-			h.events(org)
+		if org := t.events[i].org; !slices.Contains(told, org) {
+			told = append(told, org)
+			h.tellOf(org)
 		}
 	}
 }
+
+func (h *hooks) tellOf(org string) { (*h.events.Load())(org) }
 
 // noRecords is used if no Records are given.
 type noRecords struct{}

@@ -30,6 +30,7 @@ func TestAReadWithoutAnAnswerHasADeadline(t *testing.T) {
 func TestAReadEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, Options{URL: pgtest.URL(t), ReadConns: 1, AcquireTimeout: time.Hour, StatementTimeout: time.Hour})
+	s.eng.(*pg).numberer.close() // it would wait for the connection, too
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 2)

@@ -34,7 +34,7 @@ func TestPooler(t *testing.T) {
 		o.URL = pooler.URL(t, orgtest.EmptyDatabase(t))
 		return open(t, o)
 	}, "two", "search", "votes", "concurrent", "follow-up", "lease", "swept", "lives", "audit", "filters", "push",
-		"friction")
+		"friction", "events have", "events are deleted")
 }
 
 func open(t *testing.T, o store.Options) *store.Store {

@@ -33,6 +33,7 @@ type tx struct {
 	unindexed  int64               // new proposals that SQLite's text index does not have yet
 	revoked    []string            // orgs in which rights may be revoked; see newEpoch
 	events     []packed            // see emit
+	invalid    error               // of events that cannot be stored
 }
 
 func newTx(r reader, d *dialect, h *hooks) *tx { return &tx{reader: r, d: d, hooks: h} }
@@ -92,14 +93,18 @@ func (t *tx) touch(org string) {
 	t.touched[org] = struct{}{}
 }
 
-// decide runs fn on t. A panic becomes an error of this write only.
+// decide runs fn on t. A panic, or an event that cannot be stored, becomes an error of this write
+// only.
 func decide(t *tx, fn func(*tx) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic in a write: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return fn(t)
+	if err := fn(t); err != nil {
+		return err
+	}
+	return t.invalid
 }
 
 // merge adds to dst everything from src except its statements.

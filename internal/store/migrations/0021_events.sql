@@ -39,6 +39,6 @@ CREATE TABLE events_new (
   data   TEXT NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 CREATE INDEX events_new_org ON events_new (org_id, xid, id);
--- No transaction before this one has packs left; see numberSome.
-ALTER TABLE event_heads ADD COLUMN floor xid8 NOT NULL DEFAULT '0';
+-- The packs that this snapshot sees have numbers; see numberSome.
+ALTER TABLE event_heads ADD COLUMN seen pg_snapshot NOT NULL DEFAULT '1:1:';
 -- @all

@@ -170,6 +170,15 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"a token works as long as its client may have it", testNarrowClients},
 		{"a user ends the grants of programs", testPrograms},
 		{"the clients of an org are limited", testFewClients},
+		{"events have numbers without gaps", testEventOrder},
+		{"events read back as they were written", testEventData},
+		{"pages of events agree with a scan", testEventPages},
+		{"events are seen by those who may", testEventsSeen},
+		{"a reader of events knows what it missed", testEventsMissed},
+		{"a page of events reads a part of the log", testEventScans},
+		{"old events are deleted", testEventsExpire},
+		{"events belong to an org", testEventOrgs},
+		{"events are deleted beside readers", testEventsExpireBesideReaders},
 	} {
 		if len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(c.name, word) }) {
 			continue

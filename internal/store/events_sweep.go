@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/parley-dev/parley/internal/event"
+)
+
+// maxSwept limits the events that one transaction indexes or deletes, roughly.
+const maxSwept = 500
+
+// Expire implements event.Store. It deletes packs whose events are all older than before.
+func (s Events) Expire(ctx context.Context, before time.Time) (int, error) {
+	orgs, err := strs(ctx, s.eng, `SELECT org_id FROM event_heads h WHERE kept <= seq AND $1 > (
+			SELECT at FROM events e WHERE e.org_id = h.org_id ORDER BY last_seq LIMIT 1)`+limit(100), micros(before))
+	return s.forEach(ctx, err, orgs, func(t *tx, org string) (int, error) { return t.expire(ctx, org, before) })
+}
+
+// IndexSubjects implements event.Store.
+func (s Events) IndexSubjects(ctx context.Context) (int, error) {
+	orgs, err := strs(ctx, s.eng, `SELECT org_id FROM event_heads WHERE indexed < seq`+limit(100))
+	return s.forEach(ctx, err, orgs, func(t *tx, org string) (int, error) { return t.indexSubjects(ctx, org) })
+}
+
+// forEach runs a write for each org and returns the sum of their results. An error in one org does
+// not stop the work for the others.
+func (s Events) forEach(
+	ctx context.Context, err error, orgs []string, fn func(t *tx, org string) (int, error),
+) (sum int, _ error) {
+	for _, org := range orgs {
+		if ctx.Err() != nil {
+			break
+		}
+		n := 0
+		if failed := s.eng.write(ctx, func(t *tx) (err error) {
+			n, err = fn(t, org)
+			return err
+		}); failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		sum += n
+	}
+	return sum, err
+}
+
+// oldest calls fn for the oldest packs of an org after a number, until it has seen enough events.
+func (t *tx) oldest(ctx context.Context, org string, after int64, fn func(p *storedPack) error) error {
+	events := int64(0)
+	err := each(ctx, t, func(r rows) error {
+		var p storedPack
+		if err := r.Scan(&p.last, &p.n, &p.at, &p.data); err != nil {
+			return err
+		}
+		if events += p.n; events > maxSwept && events > p.n {
+			return errEnough
+		}
+		return fn(&p)
+	}, `SELECT last_seq, n, at, data FROM events WHERE org_id = $1 AND last_seq > $2 ORDER BY last_seq`+limit(100),
+		org, after)
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// subjects returns the subjects of a pack, each once.
+func (p *storedPack) subjects(org string) ([]string, error) {
+	var list []string
+	seen := map[string]bool{}
+	err := unpack(org, p, 0, func(e *event.Event) bool {
+		if !seen[e.Subject] {
+			seen[e.Subject] = true
+			list = append(list, e.Subject)
+		}
+		return true
+	})
+	return list, err
+}
+
+// expire deletes the oldest packs of an org, and returns how many events they had.
+func (t *tx) expire(ctx context.Context, org string, before time.Time) (deleted int, err error) {
+	kept := int64(0)
+	err = t.oldest(ctx, org, 0, func(p *storedPack) error {
+		if p.at >= micros(before) {
+			return errEnough
+		}
+		deleted, kept = deleted+int(p.n), p.last+1
+		t.exec(`DELETE FROM events WHERE org_id = $1 AND last_seq = $2`, org, p.last)
+		subjects, err := p.subjects(org)
+		for _, subject := range subjects {
+			t.exec(`DELETE FROM event_subjects WHERE org_id = $1 AND subject = $2 AND last_seq = $3`,
+				org, subject, p.last)
+		}
+		return err
+	})
+	if deleted > 0 {
+		// What is deleted needs no index.
+		t.exec(`UPDATE event_heads SET kept = $2, indexed = CASE WHEN indexed < $2 - 1 THEN $2 - 1 ELSE indexed END
+			WHERE org_id = $1 AND kept < $2`, org, kept)
+	}
+	return deleted, err
+}
+
+// indexSubjects adds packs of one org to the index, and returns how many. Several nodes may do it
+// at once. The row of the head is changed last, so that nobody waits long for its lock. An entry
+// for a pack that another node deletes meanwhile stays, and finds nothing.
+func (t *tx) indexSubjects(ctx context.Context, org string) (added int, err error) {
+	var indexed int64
+	if _, err := one(ctx, t, []any{&indexed}, `SELECT indexed FROM event_heads WHERE org_id = $1`, org); err != nil {
+		return 0, err
+	}
+	err = t.oldest(ctx, org, indexed, func(p *storedPack) error {
+		added++
+		indexed = p.last
+		subjects, err := p.subjects(org)
+		for _, subject := range subjects {
+			t.exec(`INSERT INTO event_subjects (org_id, subject, last_seq) VALUES ($1, $2, $3)
+				ON CONFLICT (org_id, subject, last_seq) DO NOTHING`, org, subject, p.last)
+		}
+		return err
+	})
+	if added > 0 {
+		t.exec(`UPDATE event_heads SET indexed = $2 WHERE org_id = $1 AND indexed < $2`, org, indexed)
+	}
+	return added, err
+}
