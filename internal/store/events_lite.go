@@ -9,7 +9,8 @@ func (w *writer) flushEvents(t *tx) error {
 	for _, p := range packs(t.events) {
 		var last int64
 		if _, err := one(ctx, w, []any{&last},
-			`UPDATE event_heads SET seq = seq + $2 WHERE org_id = $1 RETURNING seq`, p.org, p.n); err != nil {
+			`INSERT INTO event_heads (org_id, seq) VALUES ($1, $2)
+				ON CONFLICT (org_id) DO UPDATE SET seq = seq + excluded.seq RETURNING seq`, p.org, p.n); err != nil {
 			return err
 		}
 		t.exec(`INSERT INTO events (org_id, last_seq, n, at, types, data) VALUES ($1, $2, $3, $4, $5, $6)`,

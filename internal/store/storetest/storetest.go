@@ -163,6 +163,11 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"a token works as long as its client may have it", testNarrowClients},
 		{"a user ends the grants of programs", testPrograms},
 		{"the clients of an org are limited", testFewClients},
+		{"changes of proposals have events", testProposalEvents},
+		{"changes of follow-ups have events", testFollowupEvents},
+		{"reports of friction have events", testFrictionEvents},
+		{"changes of tasks have events", testTaskEvents},
+		{"a task changes its follow-up with events", testMirrorEvents},
 	} {
 		if len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(c.name, word) }) {
 			continue
