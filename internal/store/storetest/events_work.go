@@ -65,7 +65,7 @@ func (l *workLog) expect(want ...string) {
 	l.after = page.Last
 }
 
-func (w *world) once(operation, value string) *idempotency.Key {
+func (w *world) onceKey(operation, value string) *idempotency.Key {
 	w.Helper()
 	k, err := idempotency.New(operation, value, []byte(value))
 	w.must(err)
@@ -78,7 +78,7 @@ func testProposalEvents(w *world) {
 	admin, bob := w.access("acme", "user:root"), w.access("acme", "agent:bob", memberScopes...)
 	submission := proposal.Submission{
 		Title: "Retry", Category: proposal.Process, Problem: "p", SuggestedFix: "f", Status: proposal.Draft,
-		Once: w.once("submit", "k1"),
+		Once: w.onceKey("submit", "k1"),
 	}
 	made, err := w.proposals.Submit(ctx, bob, submission)
 	w.must(err)
@@ -101,7 +101,7 @@ func testProposalEvents(w *world) {
 	resolve := func(s proposal.Status, note string) proposal.Proposal {
 		w.Helper()
 		out, err := w.proposals.Resolve(ctx, admin, id, proposal.Resolution{
-			Status: s, Note: note, Once: w.once("patch", string(s)+note),
+			Status: s, Note: note, Once: w.onceKey("patch", string(s)+note),
 		})
 		w.must(err)
 		return out.Proposal
@@ -151,7 +151,7 @@ func testFollowupEvents(w *world) {
 	_, err := w.operator.CreateMember(ctx, identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}, "", false)
 	w.must(err)
 	log.after = log.page().Last
-	creation := followup.Creation{Title: "Write it", Once: w.once("create", "k")}
+	creation := followup.Creation{Title: "Write it", Once: w.onceKey("create", "k")}
 	made, err := w.followups.Create(ctx, admin, creation)
 	w.must(err)
 	id, about := made.Followup.ID, "followup:"+made.Followup.ID
@@ -170,8 +170,8 @@ func testFollowupEvents(w *world) {
 		{followup.Edit{Status: ptr(followup.Open)}, []string{"reopened"}},
 		{followup.Edit{Status: ptr(followup.Canceled), Assignee: ptr("")}, []string{"assigned", "canceled"}},
 		{followup.Edit{Status: ptr(followup.Open), Title: ptr("Again")}, []string{"edited", "reopened"}},
-		{followup.Edit{Status: ptr(followup.Done), Once: w.once("patch", "done")}, []string{"done"}},
-		{followup.Edit{Status: ptr(followup.Done), Once: w.once("patch", "done")}, nil}, // a repeated request
+		{followup.Edit{Status: ptr(followup.Done), Once: w.onceKey("patch", "done")}, []string{"done"}},
+		{followup.Edit{Status: ptr(followup.Done), Once: w.onceKey("patch", "done")}, nil}, // a repeated request
 	} {
 		_, err := w.followups.Change(ctx, admin, id, c.edit)
 		w.must(err)
