@@ -58,9 +58,6 @@ func (t *tx) emit(events ...event.Event) {
 	}
 }
 
-// emitPacked is emit for an event that was encoded before the write.
-func (t *tx) emitPacked(e packed) { t.events = append(t.events, e) }
-
 // pack is one row of the log.
 type pack struct {
 	org   string

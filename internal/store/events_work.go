@@ -9,17 +9,16 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// This file has the events about proposals, follow-ups, friction and tasks. What is known before
-// the write is encoded before it: SQLite has one writer, which all callers share.
+// This file has the events about proposals, follow-ups, friction and tasks. If the record is known
+// before the write, so is the event: SQLite has one writer, which all callers share.
 
-// packSubmission encodes the event about a new proposal.
-func (h *hooks) packSubmission(p *proposal.Proposal) packed {
+// submission returns the event about a new proposal.
+func (h *hooks) submission(p *proposal.Proposal) event.Event {
 	typ := event.ProposalSubmitted
 	if p.Status == proposal.Draft {
 		typ = event.ProposalDrafted
 	}
-	e := h.proposalEvent(typ, p, &proposal.Entry{At: p.SubmittedAt, Actor: p.SubmittedBy})
-	return packEvent(&e)
+	return h.proposalEvent(typ, p, &proposal.Entry{At: p.SubmittedAt, Actor: p.SubmittedBy})
 }
 
 // emitProposal adds the event about an entry of a proposal's history.
@@ -94,25 +93,23 @@ func (t *tx) emitFriction(typ event.Type, f *friction.Friction) {
 		t.hooks.records.Friction(f)))
 }
 
-// packTask encodes an event about a task. Its sender sees it, unless that is of another org: events
+// taskEvent returns an event about a task. Its sender sees it, unless that is of another org: events
 // are read in the org of the agent.
-func (h *hooks) packTask(typ event.Type, t *task.Task, actor string) packed {
+func (h *hooks) taskEvent(typ event.Type, t *task.Task, actor string) event.Event {
 	scope := event.Admins
 	if t.Sender.Org == t.Org {
 		scope = event.Only(t.Sender.Ref())
 	}
-	e := event.New(t.Org, typ, t.UpdatedAt, "task:"+t.UID, actor, scope, h.records.Task(t))
-	return packEvent(&e)
+	return event.New(t.Org, typ, t.UpdatedAt, "task:"+t.UID, actor, scope, h.records.Task(t))
 }
 
-// packTaskChange encodes the event about a new state. told is false if there is none: the state is
-// the same, or is only reported by a later one.
-func (h *hooks) packTaskChange(old *task.Task, c *task.Change) (e packed, told bool) {
+// taskChange returns the event about a new state, if it has one.
+func (h *hooks) taskChange(old *task.Task, c *task.Change) []event.Event {
 	typ := taskType(c.Task.State)
 	if c.Task.State == old.State || typ == "" {
-		return packed{}, false
+		return nil
 	}
-	return h.packTask(typ, &c.Task, actorOf(c)), true
+	return []event.Event{h.taskEvent(typ, &c.Task, actorOf(c))}
 }
 
 // taskType returns the type of the event about a new state, or "" if none reports it. A task that

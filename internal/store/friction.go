@@ -111,7 +111,7 @@ func (t *tx) applyFriction(c *friction.Change) {
 			SubmittedBy: d.By, SubmittedAt: d.At, UpdatedAt: d.At, TextVersion: 1, Version: 1,
 			Fingerprint: f.Fingerprint, Evidence: f.Count,
 		}
-		t.insertProposal(&p, t.hooks.packSubmission(&p))
+		t.insertProposal(&p, t.hooks.submission(&p))
 	} else if f.ProposalID != "" {
 		// This is not an edit: the version stays, so a pending decision does not conflict.
 		t.exec(`UPDATE proposals SET evidence = $3 WHERE org_id = $1 AND id = $2`, f.Org, f.ProposalID, f.Count)

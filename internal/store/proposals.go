@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
@@ -26,7 +27,7 @@ func (s Proposals) Insert(ctx context.Context, p proposal.Proposal, by identity.
 	if once != nil {
 		write = s.eng.write
 	}
-	submitted := s.hooks.packSubmission(&p) // not in the only writer
+	submitted := s.hooks.submission(&p) // not in the only writer
 	out := proposal.Outcome{}
 	err := write(ctx, func(t *tx) error {
 		out = proposal.Outcome{}
@@ -41,8 +42,8 @@ func (s Proposals) Insert(ctx context.Context, p proposal.Proposal, by identity.
 	return out, err
 }
 
-// insertProposal queues the insertion of a proposal, and the event of packSubmission.
-func (t *tx) insertProposal(p *proposal.Proposal, submitted packed) {
+// insertProposal queues the insertion of a proposal, and its event.
+func (t *tx) insertProposal(p *proposal.Proposal, submitted event.Event) {
 	t.insert(`INSERT INTO proposals (org_id, id, status, category, priority, submitted_by, submitted_at, updated_at,
 					votes_for, votes_against, score, version, followup_id, title, problem, suggested_fix, resolution_note,
 					submitted_as, by_person, fingerprint, evidence)
@@ -53,7 +54,7 @@ func (t *tx) insertProposal(p *proposal.Proposal, submitted packed) {
 	t.d.index(t, p)
 	t.countProposal(p, +1)
 	t.touch(p.Org)
-	t.emitPacked(submitted)
+	t.emit(submitted)
 }
 
 // Update implements proposal.Store.

@@ -30,7 +30,7 @@ func (ts Tasks) Insert(ctx context.Context, c task.Change, lease time.Duration) 
 		return err
 	}
 	actor := senderOf(t)
-	created := ts.hooks.packTask(event.TaskCreated, t, actor)
+	created := ts.hooks.taskEvent(event.TaskCreated, t, actor)
 	write := ts.insertFor(events)
 	if t.FollowupID != "" && sizeOf(events) < wideWrite {
 		write = ts.eng.write // it reads the follow-up
@@ -58,7 +58,7 @@ func (ts Tasks) Insert(ctx context.Context, c task.Change, lease time.Duration) 
 		if c.Push != nil {
 			x.insertPush(t, c.Push)
 		}
-		x.emitPacked(created)
+		x.emit(created)
 		return x.mirror(ctx, t, true, c.Replaces, actor)
 	})
 }
@@ -81,7 +81,7 @@ func (ts Tasks) Finish(ctx context.Context, known task.Task, c task.Change) erro
 		})
 		return err
 	}
-	changed, told := ts.hooks.packTaskChange(&known, &c)
+	changed := ts.hooks.taskChange(&known, &c)
 	return ts.insertFor(events)(ctx, func(x *tx) error {
 		x.execUnless(dispatch.ErrChanged, x.d.orFail(`UPDATE tasks SET state = $3, seq = $4, size = $5, lease = '',
 					lease_expires = 0, delivered = $4, last_turn = $6, updated_at = $7, status_seq = $10
@@ -90,9 +90,7 @@ func (ts Tasks) Finish(ctx context.Context, known task.Task, c task.Change) erro
 			t.Org, t.UID, string(t.State), t.Seq, t.Size, t.LastTurn, micros(t.UpdatedAt), known.Seq,
 			known.Lease.Token, t.StatusSeq)
 		x.insertEvents(t, events)
-		if told {
-			x.emitPacked(changed)
-		}
+		x.emit(changed...)
 		return nil
 	})
 }
@@ -215,9 +213,7 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decided decision) 
 	if t.State == old.State {
 		return c, nil
 	}
-	if e, told := x.hooks.packTaskChange(old, &c); told {
-		x.emitPacked(e)
-	}
+	x.emit(x.hooks.taskChange(old, &c)...)
 	return c, x.mirror(ctx, t, false, "", actorOf(&c))
 }
 
