@@ -94,7 +94,7 @@ func (s *Tasks) Recall(ctx context.Context, a identity.Access, uid string) error
 	if err := a.For(identity.ChangeFollowup); err != nil {
 		return err
 	}
-	change, err := s.board.write.Update(ctx, a.Org(), uid, 0, canceledAt(s.board.now()))
+	change, err := s.board.write.Update(ctx, a.Org(), uid, 0, canceledBy(a.Principal(), s.board.now()))
 	if err == nil {
 		s.board.publish(change)
 	}

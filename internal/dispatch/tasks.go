@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/budget"
+	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
 
@@ -58,7 +59,7 @@ func (s *Tasks) Cancel(ctx context.Context, c Call, id string, l task.Content) (
 		return task.Task{}, err
 	}
 	now := s.board.now()
-	change, err := s.board.write.UpdateByKey(ctx, c.key(id), 0, canceledAt(now))
+	change, err := s.board.write.UpdateByKey(ctx, c.key(id), 0, canceledBy(c.sender(), now))
 	if err != nil {
 		return task.Task{}, err
 	}
@@ -66,8 +67,12 @@ func (s *Tasks) Cancel(ctx context.Context, c Call, id string, l task.Content) (
 	return s.board.loadStored(ctx, &change.Task, l)
 }
 
-func canceledAt(now time.Time) Decision {
-	return func(cur task.Current) (task.Change, error) { return task.DecideCancel(cur.Task, now) }
+func canceledBy(by identity.Principal, now time.Time) Decision {
+	return func(cur task.Current) (task.Change, error) {
+		c, err := task.DecideCancel(cur.Task, now)
+		c.CanceledBy = by
+		return c, err
+	}
 }
 
 // Expected reports whether a worker is likely to claim a new task soon. If not, a caller

@@ -7,8 +7,8 @@
 package event
 
 import (
-	"crypto/rand"
 	"encoding/json"
+	"math/rand/v2"
 	"strings"
 	"time"
 )
@@ -38,8 +38,19 @@ func New(org string, t Type, at time.Time, subject, actor string, scope Scope, d
 // System is the actor of changes that Parley makes by itself.
 const System = "system"
 
-// NewID returns a new event id.
-func NewID() string { return "evt-" + strings.ToLower(rand.Text()) }
+// NewID returns a new event id. Ids are random, so that they are unique, but they are no secrets:
+// a change must not wait for random numbers of the operating system.
+func NewID() string {
+	const digits = "0123456789abcdefghjkmnpqrstvwxyz"
+	id := [30]byte{'e', 'v', 't', '-'}
+	for i := 4; i < len(id); i += 13 {
+		n := rand.Uint64()
+		for j := range 13 {
+			id[i+j] = digits[n>>(5*j)&31]
+		}
+	}
+	return string(id[:])
+}
 
 // Scope limits who sees an event.
 type Scope string

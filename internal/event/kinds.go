@@ -40,6 +40,7 @@ const (
 	FollowupDone     Type = "followup.done"
 	FollowupCanceled Type = "followup.canceled"
 	FollowupReopened Type = "followup.reopened"
+	FollowupEdited   Type = "followup.edited"
 
 	FrictionReported Type = "friction.reported"
 	FrictionFiled    Type = "friction.filed"
@@ -102,7 +103,7 @@ var Kinds = []Kind{
 	{FrictionReported, "friction", byMembers, "An agent reported friction.", 1},
 	{FrictionFiled, "friction", byMembers, "Reported friction became a proposal.", 1},
 	{TaskCreated, "task", bySender, "A task was sent to an agent.", 1},
-	{TaskInputRequired, "task", bySender, "The agent waits for input.", 1},
+	{TaskInputRequired, "task", bySender, "The agent waits for input or for an authorization; state says which.", 1},
 	{TaskCompleted, "task", bySender, "The agent completed the task.", 1},
 	{TaskFailed, "task", bySender, "The task failed.", 1},
 	{TaskCanceled, "task", bySender, "The task was canceled.", 1},
@@ -129,6 +130,7 @@ var Kinds = []Kind{
 	{WebhookDeleted, "webhook", byAdmins, "A webhook was deleted.", 1},
 	{WebhookFailed, "webhook", byAdmins, "A webhook was given up after three days of failures.", 1},
 	{AgentEnabled, "agent", byMembers, "A disabled agent was enabled again.", 1},
+	{FollowupEdited, "followup", byMembers, "Its title or description was edited.", 1},
 }
 
 var positions = func() map[Type]int {

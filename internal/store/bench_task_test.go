@@ -10,6 +10,7 @@ import (
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/pgtest"
+	"github.com/parley-dev/parley/internal/rest"
 	"github.com/parley-dev/parley/internal/store"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -29,15 +30,16 @@ func (everybody) Own(_ context.Context, org, id string) (dispatch.Target, error)
 func BenchmarkTask(b *testing.B) {
 	for _, engine := range []string{"sqlite", "postgres"} {
 		b.Run(engine, func(b *testing.B) {
-			o := store.Options{Dir: b.TempDir()}
+			o := store.Options{Dir: b.TempDir(), Records: rest.Records{}}
 			if engine == "postgres" {
-				o = store.Options{URL: pgtest.URL(b)}
+				o = store.Options{URL: pgtest.URL(b), Records: rest.Records{}}
 			}
 			s, err := store.Open(b.Context(), o)
 			if err != nil {
 				b.Fatal(err)
 			}
 			b.Cleanup(func() { _ = s.Close() })
+			createMain(b, s)
 			var ids atomic.Int64
 			tasks := dispatch.New(dispatch.Options{
 				Stores: s.DispatchStores(), Directory: everybody{}, Now: func() time.Time { return time.Now().UTC() }, Node: "here",

@@ -10,6 +10,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/pgtest"
 	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/rest"
 	"github.com/parley-dev/parley/internal/store"
 )
 
@@ -17,15 +18,16 @@ import (
 func BenchmarkStore(b *testing.B) {
 	for _, engine := range []string{"sqlite", "postgres"} {
 		b.Run(engine, func(b *testing.B) {
-			o := store.Options{Dir: b.TempDir()}
+			o := store.Options{Dir: b.TempDir(), Records: rest.Records{}}
 			if engine == "postgres" {
-				o = store.Options{URL: pgtest.URL(b)}
+				o = store.Options{URL: pgtest.URL(b), Records: rest.Records{}}
 			}
 			s, err := store.Open(b.Context(), o)
 			if err != nil {
 				b.Fatal(err)
 			}
 			b.Cleanup(func() { _ = s.Close() })
+			createMain(b, s)
 			var ids atomic.Int64
 			newID := func(prefix string) string { return fmt.Sprintf("%s%026d", prefix, ids.Add(1)) }
 			svc := proposal.New(s.Proposals(), func() time.Time { return time.Now().UTC() }, newID)
@@ -82,5 +84,14 @@ func BenchmarkStore(b *testing.B) {
 				})
 			}
 		})
+	}
+}
+
+// createMain creates the org of the benchmarks. Without it, events would get no numbers.
+func createMain(b *testing.B, s *store.Store) {
+	b.Helper()
+	operator := identity.NewOperator(s.IdentityStores(), time.Now, func(prefix string) string { return prefix })
+	if _, err := operator.CreateOrg(b.Context(), "main", ""); err != nil {
+		b.Fatal(err)
 	}
 }

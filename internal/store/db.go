@@ -7,10 +7,11 @@ import (
 
 // db is shared by the store types of all domains.
 type db struct {
-	eng  engine
-	d    *dialect
-	lane *lane // for slow reads
-	now  func() time.Time
+	eng   engine
+	d     *dialect
+	lane  *lane // for slow reads
+	now   func() time.Time
+	hooks *hooks
 }
 
 // engine is implemented by SQLite and PostgreSQL.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
@@ -42,6 +43,7 @@ func (t *tx) insertFollowup(f *followup.Followup) {
 		f.Org, f.ID, string(f.Status), f.Assignee, f.ProposalID, f.TextHash, f.Title, f.Description, f.CreatedBy,
 		micros(f.CreatedAt), micros(f.UpdatedAt), f.Version)
 	t.countFollowup(f, +1)
+	t.emitFollowup(event.FollowupCreated, f, f.CreatedBy)
 }
 
 // Replayed implements followup.Store.
@@ -74,14 +76,14 @@ func (s Followups) Update(ctx context.Context, id string, by identity.Principal,
 		if err != nil {
 			return err
 		}
-		out.Followup = t.updateFollowup(old, f)
+		out.Followup = t.updateFollowup(old, f, by.Ref())
 		return t.remember(once, by, now, out)
 	})
 	return out, err
 }
 
-// updateFollowup queues the change from old to f and returns f with its version.
-func (t *tx) updateFollowup(old, f followup.Followup) followup.Followup {
+// updateFollowup queues the change from old to f, with its events, and returns f with its version.
+func (t *tx) updateFollowup(old, f followup.Followup, actor string) followup.Followup {
 	f.Version = old.Version + 1
 	t.exec(`UPDATE followups SET status = $3, assignee = $4, title = $5, description = $6, updated_at = $7, version = $8,
 			task_uid = $9, task_state = $10
@@ -92,12 +94,14 @@ func (t *tx) updateFollowup(old, f followup.Followup) followup.Followup {
 		t.countFollowup(&old, -1)
 		t.countFollowup(&f, +1)
 	}
+	t.emitFollowupChange(&old, &f, actor)
 	return f
 }
 
 // mirror updates the follow-up that an A2A task works on. A new task takes the follow-up over
-// from the task that it replaces. A replaced task changes it no longer.
-func (t *tx) mirror(ctx context.Context, a *task.Task, first bool, replaces string) error {
+// from the task that it replaces. A replaced task changes it no longer. actor is who changed the
+// task.
+func (t *tx) mirror(ctx context.Context, a *task.Task, first bool, replaces, actor string) error {
 	if a.FollowupID == "" {
 		return nil
 	}
@@ -114,7 +118,7 @@ func (t *tx) mirror(ctx context.Context, a *task.Task, first bool, replaces stri
 			return err
 		}
 	}
-	t.updateFollowup(old, f)
+	t.updateFollowup(old, f, actor)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
@@ -101,13 +102,16 @@ func (t *tx) applyFriction(c *friction.Change) {
 		t.exec(`DELETE FROM friction_reports
 				WHERE org_id = $1 AND fingerprint = $2 AND seq = $3`, f.Org, f.Fingerprint, n)
 	}
+	t.emitFriction(event.FrictionReported, f)
 	if d := c.File; d != nil {
-		t.insertProposal(&proposal.Proposal{
+		t.emitFriction(event.FrictionFiled, f)
+		p := proposal.Proposal{
 			Org: d.Org, ID: d.ID, Title: d.Title, Category: proposal.Category(d.Category), Problem: d.Problem,
 			SuggestedFix: d.SuggestedFix, Priority: proposal.Priority(d.Priority), Status: proposal.Open,
 			SubmittedBy: d.By, SubmittedAt: d.At, UpdatedAt: d.At, TextVersion: 1, Version: 1,
 			Fingerprint: f.Fingerprint, Evidence: f.Count,
-		})
+		}
+		t.insertProposal(&p, t.hooks.submission(&p))
 	} else if f.ProposalID != "" {
 		// This is not an edit: the version stays, so a pending decision does not conflict.
 		t.exec(`UPDATE proposals SET evidence = $3 WHERE org_id = $1 AND id = $2`, f.Org, f.ProposalID, f.Count)

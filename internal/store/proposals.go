@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
@@ -26,6 +27,7 @@ func (s Proposals) Insert(ctx context.Context, p proposal.Proposal, by identity.
 	if once != nil {
 		write = s.eng.write
 	}
+	submitted := s.hooks.submission(&p) // not in the only writer
 	out := proposal.Outcome{}
 	err := write(ctx, func(t *tx) error {
 		out = proposal.Outcome{}
@@ -34,13 +36,14 @@ func (s Proposals) Insert(ctx context.Context, p proposal.Proposal, by identity.
 			return err
 		}
 		out.Proposal = p
-		t.insertProposal(&p)
+		t.insertProposal(&p, submitted)
 		return t.remember(once, by, p.SubmittedAt, out)
 	})
 	return out, err
 }
 
-func (t *tx) insertProposal(p *proposal.Proposal) {
+// insertProposal queues the insertion of a proposal, and its event.
+func (t *tx) insertProposal(p *proposal.Proposal, submitted event.Event) {
 	t.insert(`INSERT INTO proposals (org_id, id, status, category, priority, submitted_by, submitted_at, updated_at,
 					votes_for, votes_against, score, version, followup_id, title, problem, suggested_fix, resolution_note,
 					submitted_as, by_person, fingerprint, evidence)
@@ -51,6 +54,7 @@ func (t *tx) insertProposal(p *proposal.Proposal) {
 	t.d.index(t, p)
 	t.countProposal(p, +1)
 	t.touch(p.Org)
+	t.emit(submitted)
 }
 
 // Update implements proposal.Store.
@@ -129,6 +133,7 @@ func (t *tx) apply(cur *proposal.Current, c *proposal.Change, by identity.Princi
 		t.d.reindex(t, p)
 	}
 	t.setVote(p, cur.Vote, c.Vote, by)
+	t.emitProposal(p, &c.Entry)
 	if f := c.Followup; f != nil {
 		t.insertFollowup(&followup.Followup{
 			Org: p.Org, ID: f.ID, Title: f.Title, Description: f.Description, ProposalID: p.ID, TextHash: f.TextHash,

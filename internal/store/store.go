@@ -51,7 +51,6 @@ type Options struct {
 type Store struct {
 	*db
 	met     *metrics
-	hooks   *hooks
 	fence   *fence
 	report  Report
 	node    string
@@ -87,7 +86,7 @@ func prepare(ctx context.Context, o *Options) (*Store, error) {
 	}
 	o.fence = newFence(len(o.schema))
 	s := &Store{
-		db: &db{now: o.Now}, met: newMetrics(), hooks: newHooks(o.Records), fence: o.fence, node: o.Node, version: o.Version,
+		db: &db{now: o.Now, hooks: newHooks(o.Records)}, met: newMetrics(), fence: o.fence, node: o.Node, version: o.Version,
 	}
 	if s.now == nil {
 		s.now = func() time.Time { return time.Now().UTC() }

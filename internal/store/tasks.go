@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
@@ -28,6 +29,8 @@ func (ts Tasks) Insert(ctx context.Context, c task.Change, lease time.Duration) 
 	if err != nil {
 		return err
 	}
+	actor := senderOf(t)
+	created := ts.hooks.taskEvent(event.TaskCreated, t, actor)
 	write := ts.insertFor(events)
 	if t.FollowupID != "" && sizeOf(events) < wideWrite {
 		write = ts.eng.write // it reads the follow-up
@@ -55,7 +58,8 @@ func (ts Tasks) Insert(ctx context.Context, c task.Change, lease time.Duration) 
 		if c.Push != nil {
 			x.insertPush(t, c.Push)
 		}
-		return x.mirror(ctx, t, true, c.Replaces)
+		x.emit(created)
+		return x.mirror(ctx, t, true, c.Replaces, actor)
 	})
 }
 
@@ -77,6 +81,7 @@ func (ts Tasks) Finish(ctx context.Context, known task.Task, c task.Change) erro
 		})
 		return err
 	}
+	changed := ts.hooks.taskChange(&known, &c)
 	return ts.insertFor(events)(ctx, func(x *tx) error {
 		x.execUnless(dispatch.ErrChanged, x.d.orFail(`UPDATE tasks SET state = $3, seq = $4, size = $5, lease = '',
 					lease_expires = 0, delivered = $4, last_turn = $6, updated_at = $7, status_seq = $10
@@ -85,6 +90,7 @@ func (ts Tasks) Finish(ctx context.Context, known task.Task, c task.Change) erro
 			t.Org, t.UID, string(t.State), t.Seq, t.Size, t.LastTurn, micros(t.UpdatedAt), known.Seq,
 			known.Lease.Token, t.StatusSeq)
 		x.insertEvents(t, events)
+		x.emit(changed...)
 		return nil
 	})
 }
@@ -207,7 +213,8 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decided decision) 
 	if t.State == old.State {
 		return c, nil
 	}
-	return c, x.mirror(ctx, t, false, "")
+	x.emit(x.hooks.taskChange(old, &c)...)
+	return c, x.mirror(ctx, t, false, "", actorOf(&c))
 }
 
 const taskColumns = `tasks.org_id, tasks.uid, agent_id, sender_org, sender, id, context_id, followup_id, state, queued,

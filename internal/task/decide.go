@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
 )
 
 // MaxAttempts is how many workers may be lost before the task fails.
@@ -24,6 +25,8 @@ type Change struct {
 	// PushGuard is called before Push is written, unless it is stored already. It may refuse.
 	PushGuard func(PushSet) error
 	Reported  Reported
+	// CanceledBy is who canceled the task; zero means its sender.
+	CanceledBy identity.Principal
 }
 
 // Reported has the data for the response to a worker's report. With an idempotency key it is

@@ -20,8 +20,10 @@ import (
 // configurations, within limits.
 func testPushConfigs(w *world) {
 	ctx := w.Context()
+	_, err := w.operator.CreateOrg(ctx, "acme", "")
+	w.must(err)
 	c := w.call("acme", "user:ann", "bob")
-	_, err := w.tasks.SetPush(ctx, c, "t1", hook("h"))
+	_, err = w.tasks.SetPush(ctx, c, "t1", hook("h"))
 	if w.want(err, errs.Conflict); errs.As(err).Code != task.CodePushUnsupported {
 		w.Errorf("code with pushes turned off = %s, want %s", errs.As(err).Code, task.CodePushUnsupported)
 	}
@@ -118,8 +120,6 @@ func testPushConfigs(w *world) {
 	w.want(err, errs.Forbidden)
 
 	// They are deleted with their task.
-	_, err = w.operator.CreateOrg(ctx, "acme", "")
-	w.must(err)
 	_, err = w.tasks.Cancel(ctx, c, "t1", task.All)
 	w.must(err)
 	_, err = w.store.Tasks().Sweep(ctx, w.now().Add(time.Hour), 100)

@@ -179,6 +179,11 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"old events are deleted", testEventsExpire},
 		{"events belong to an org", testEventOrgs},
 		{"events are deleted beside readers", testEventsExpireBesideReaders},
+		{"changes of proposals have events", testProposalEvents},
+		{"changes of follow-ups have events", testFollowupEvents},
+		{"reports of friction have events", testFrictionEvents},
+		{"changes of tasks have events", testTaskEvents},
+		{"a task changes its follow-up with events", testMirrorEvents},
 	} {
 		if len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(c.name, word) }) {
 			continue
