@@ -15,6 +15,7 @@ import (
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/dispatch"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -34,6 +35,7 @@ type Options struct {
 	OrgAdmin  *identity.OrgAdmin
 	Clients   *oauth.Service
 	Accounts  *account.Accounts
+	Events    *event.Service
 
 	Version   string // build version shown in the OpenAPI document; default "dev"
 	PublicURL string // base URL shown in the OpenAPI document; if empty, no server is named
@@ -61,6 +63,7 @@ type api struct {
 	admin     *identity.OrgAdmin
 	clients   *oauth.Service
 	accounts  *account.Accounts
+	events    *event.Service
 	router    *httpx.Router
 	publicURL string
 }
@@ -75,7 +78,8 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a := &api{
 		proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions,
 		agents: o.Agents, tasks: o.Tasks, workers: o.Workers,
-		admin: o.OrgAdmin, clients: o.Clients, accounts: o.Accounts, router: rt, publicURL: o.PublicURL,
+		admin: o.OrgAdmin, clients: o.Clients, accounts: o.Accounts, events: o.Events,
+		router: rt, publicURL: o.PublicURL,
 	}
 	rt.Area(httpx.Area{Programs: true, CrossOrigin: true}, "/api/")
 	a.huma = newHuma(routes{rt, newPageCache(o)}, o)
@@ -97,6 +101,7 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a.registerClients()
 	a.registerMe()
 	a.registerAudit()
+	a.registerEvents()
 	doc := a.huma.OpenAPI()
 	documentSystem(doc)
 	documentA2A(doc)

@@ -58,6 +58,11 @@ func (t *tx) emit(events ...event.Event) {
 	}
 }
 
+// Append adds events to the logs of their orgs, without a change that they report.
+func (s Events) Append(ctx context.Context, events ...event.Event) error {
+	return s.eng.write(ctx, func(t *tx) error { t.emit(events...); return nil })
+}
+
 // pack is one row of the log.
 type pack struct {
 	org   string
