@@ -24,6 +24,18 @@ type Events struct{ *db }
 // Events returns the implementation of event.Store.
 func (s *Store) Events() Events { return Events{s.db} }
 
+// Append adds events that report no change of a record, such as presence. All are added in one
+// transaction, or none.
+func (s Events) Append(ctx context.Context, events ...event.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	return s.eng.add(ctx, func(t *tx) error {
+		t.emit(events...)
+		return nil
+	})
+}
+
 // packed is an event as it is stored: one line of a pack, without its number.
 type packed struct {
 	org  string
@@ -56,11 +68,6 @@ func (t *tx) emit(events ...event.Event) {
 	for i := range events {
 		t.events = append(t.events, packEvent(&events[i]))
 	}
-}
-
-// Append adds events to the logs of their orgs, without a change that they report.
-func (s Events) Append(ctx context.Context, events ...event.Event) error {
-	return s.eng.write(ctx, func(t *tx) error { t.emit(events...); return nil })
 }
 
 // pack is one row of the log.
