@@ -69,7 +69,9 @@ func (eventNumber) Schema(huma.Registry) *huma.Schema {
 // maxTypes is enough for all types.
 const maxTypes = 2000
 
-func (eventTypes) Schema(huma.Registry) *huma.Schema { return stringSchema(length(1, maxTypes)) }
+func (eventTypes) Schema(huma.Registry) *huma.Schema {
+	return stringSchema(length(1, maxTypes), matching(`^[a-z_]+\.[a-z_]+(,[a-z_]+\.[a-z_]+)*$`))
+}
 
 func (eventSubject) Schema(huma.Registry) *huma.Schema {
 	return stringSchema(length(3, event.MaxSubject), matching("^("+strings.Join(event.Subjects, "|")+"):[^\\x00]+$"),
@@ -86,7 +88,7 @@ func (in *listEventsInput) request(stream bool) (event.Request, error) {
 	r := event.Request{After: int64(in.After), Subject: string(in.Subject), Limit: int(in.Limit)}
 	if in.Types != "" {
 		for name := range strings.SplitSeq(string(in.Types), ",") {
-			r.Types = append(r.Types, event.Type(strings.TrimSpace(name)))
+			r.Types = append(r.Types, event.Type(name))
 		}
 	}
 	if stream && in.LastEventID != "" {

@@ -42,11 +42,8 @@ func wantsStream(accept []string) bool {
 	return stream > 0 && stream >= other
 }
 
-const (
-	eventsKeepAlive = 15 * time.Second
-	eventsRecheck   = 2 * time.Second // how long the stream of a revoked key may last
-	comeAgain       = time.Second     // how long a client should wait before it reconnects
-)
+// comeAgain is how long a client should wait before it continues a stream that ended early.
+const comeAgain = time.Second
 
 // eventStream is the response with a stream of events. It needs no goroutine besides the
 // request's.
@@ -65,7 +62,7 @@ type eventStream struct {
 func (a *api) streamEvents(ctx context.Context, c *call, r event.Request) {
 	now := time.Now()
 	s := &eventStream{api: a, call: c, ctx: ctx, last: r.After, wrote: now, checked: now}
-	for item, err := range a.events.Follow(ctx, c.Access, r, eventsRecheck) {
+	for item, err := range a.events.Follow(ctx, c.Access, r, min(a.recheck, a.keepAlive)) {
 		if err != nil {
 			s.fail(err)
 			return
@@ -122,7 +119,7 @@ func (s *eventStream) reset() error {
 // filter selects little continue there.
 func (s *eventStream) pause() error {
 	now := time.Now()
-	if now.Sub(s.checked) >= eventsRecheck-eventsRecheck/10 { // a tick may be a moment early
+	if due(s.checked, now, s.recheck) {
 		s.checked = now
 		if !s.stillAllowed() {
 			return errStreamOver
@@ -131,7 +128,7 @@ func (s *eventStream) pause() error {
 	switch {
 	case s.wrote.IsZero():
 		s.wrote = now
-	case now.Sub(s.wrote) >= eventsKeepAlive-eventsRecheck/2:
+	case due(s.wrote, now, s.keepAlive):
 		s.wrote = now
 		if err := s.sse.Position(s.last); err != nil {
 			return err
@@ -139,6 +136,9 @@ func (s *eventStream) pause() error {
 	}
 	return s.sse.Flush()
 }
+
+// due reports whether so much time has passed. Ticks may come a moment early.
+func due(since, now time.Time, every time.Duration) bool { return now.Sub(since) >= every-every/10 }
 
 var errStreamOver = errors.New("the stream has ended")
 

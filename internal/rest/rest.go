@@ -6,8 +6,10 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -40,6 +42,9 @@ type Options struct {
 	Version   string // build version shown in the OpenAPI document; default "dev"
 	PublicURL string // base URL shown in the OpenAPI document; if empty, no server is named
 
+	// KeepAlive is how often an idle stream of events sends something, and Recheck how often it
+	// authenticates its caller again; 0: every 15 and every two seconds.
+	KeepAlive, Recheck time.Duration
 	// Ready reports whether the server can handle requests. Nil means always ready.
 	Ready func(ctx context.Context) error
 	// Metrics serves /metrics. Nil means the route does not exist.
@@ -66,6 +71,8 @@ type api struct {
 	events    *event.Service
 	router    *httpx.Router
 	publicURL string
+	keepAlive time.Duration
+	recheck   time.Duration
 }
 
 // Mount adds the routes of the API to the router.
@@ -80,6 +87,7 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 		agents: o.Agents, tasks: o.Tasks, workers: o.Workers,
 		admin: o.OrgAdmin, clients: o.Clients, accounts: o.Accounts, events: o.Events,
 		router: rt, publicURL: o.PublicURL,
+		keepAlive: cmp.Or(o.KeepAlive, 15*time.Second), recheck: cmp.Or(o.Recheck, 2*time.Second),
 	}
 	rt.Area(httpx.Area{Programs: true, CrossOrigin: true}, "/api/")
 	a.huma = newHuma(routes{rt, newPageCache(o)}, o)
