@@ -85,7 +85,8 @@ func (c *Client) Events(ctx context.Context, o EventsOptions, opts ...Option) (E
 // FollowEvents iterates over the events of the org after a number, and then over new ones as they
 // happen, until ctx ends. It survives broken connections and restarts of the server: each event
 // comes once and in order. It yields [ErrEventsReset] when it cannot continue after the last event,
-// and goes on; any other error is its last value. It needs the scope svc:tasks:read.
+// and goes on; any other error, also that of ctx, is its last value. It needs the scope
+// svc:tasks:read.
 func (c *Client) FollowEvents(ctx context.Context, o EventsOptions, opts ...Option) iter.Seq2[OrgEvent, error] {
 	return func(yield func(OrgEvent, error) bool) {
 		f := eventFollower{c: c, options: o, opts: opts}
@@ -163,7 +164,7 @@ func (f *eventFollower) refusal(res *http.Response, data []byte) error {
 		e.Status = problem.Status
 	}
 	if e.Status == http.StatusUnauthorized && f.c.tokens != nil {
-		return &ConnectionError{Server: f.c.base, Err: e}
+		return &ConnectionError{Server: f.c.base, Err: errors.New(e.Error())} // not final, unlike a refusal
 	}
 	return e
 }
