@@ -18,11 +18,20 @@ type memory struct {
 	kept  int64 // first number of every log; 0: all are kept
 	reads int
 	fails error
+	// read, if set, is called once, after a page was read.
+	read func()
 }
 
 func (m *memory) Page(ctx context.Context, org string, q Query) (Page, error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	read := m.read
+	m.read = nil
+	defer func() {
+		m.mu.Unlock()
+		if read != nil {
+			read()
+		}
+	}()
 	m.reads++
 	if err := cmp.Or(m.fails, ctx.Err()); err != nil {
 		return Page{}, err

@@ -182,6 +182,9 @@ func TestAReaderMayBeAheadOfTheNode(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
+		if last := w.hub.topics["acme"].newest(); last != 5 {
+			t.Errorf("the node has read the log to %d, want 5: the reader knows of it", last)
+		}
 		w.emit("acme")
 		synctest.Wait()
 		cancel()
@@ -199,6 +202,31 @@ func TestAReaderMayBeAheadOfTheNode(t *testing.T) {
 		if !slices.Equal(seqs, []int64{6}) {
 			t.Errorf("got events %v, want 6", seqs)
 		}
+	})
+}
+
+// TestAHintDuringARead: the event is written after the log was read.
+func TestAHintDuringARead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		last := int64(0)
+		go func() {
+			for item := range w.Follow(ctx, reader(t, "acme"), Request{}, time.Hour) {
+				last = item.Last
+			}
+		}()
+		synctest.Wait()
+		w.store.read = func() { w.emit("acme") }
+		w.emit("acme")
+		synctest.Wait()
+		if last != 2 {
+			t.Errorf("the stream is at %d, want 2", last)
+		}
+		cancel()
+		synctest.Wait()
 	})
 }
 
