@@ -135,7 +135,7 @@ func (f *eventFollower) next(res *http.Response, e sseEvent) (bool, error) {
 	}
 	id, err := strconv.ParseInt(e.id, 10, 64)
 	if err != nil {
-		return true, nil // not an event of the log
+		return true, nil //nolint:nilerr // not an event of the log
 	}
 	if e.name != "reset" && f.resumes && id <= f.last {
 		return true, nil // it came before
