@@ -16,6 +16,7 @@ import (
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/identity"
@@ -61,6 +62,7 @@ var withoutProof = []struct {
 	{"runs in the background, for all orgs", []string{
 		"dispatch.Service.Run", "dispatch.Service.Sweep", "dispatch.Service.Hint", "dispatch.Service.HintAll",
 		"dispatch.Service.Stop", "dispatch.Service.Stopping",
+		"event.Service.Run", "event.Service.Changed", "event.Service.ChangedAll",
 	}},
 	{"wires a built-in agent at the start of the server", []string{"dispatch.Workers.Host"}},
 	{"returns a setting of the server", []string{"dispatch.Tasks.Pushes", "oauth.Service.Lifetimes"}},
@@ -142,6 +144,10 @@ var accepted = map[string][]identity.Action{
 	"dispatch.Tasks.RetryPush":     {identity.ManageAgents},
 	"dispatch.Workers.Connection":  {identity.ManageAgents},
 	"dispatch.Workers.LastSeen":    {identity.ManageAgents},
+
+	"event.Service.List":   {identity.ReadEvents},
+	"event.Service.Wait":   {identity.ReadEvents},
+	"event.Service.Follow": {identity.ReadEvents},
 
 	"identity.OrgAdmin.Self":             {identity.ReadSelf},
 	"identity.OrgAdmin.Org":              {identity.ReadSelf},
@@ -286,6 +292,7 @@ func services() []any {
 		friction.New(nil, now, newID, proposal.Check),
 		agent.NewRegistry(nil, agent.NewDirectory(nil, now), agent.Quotas{}, now),
 		tasks.Tasks, tasks.Workers,
+		event.NewService(event.Options{Now: now}),
 		identity.NewOrgAdmin(identity.OrgAdminOptions{Now: now, NewID: newID}),
 		account.New(nil, nil, nil, now),
 		oauth.New(oauth.Options{Now: now, NewID: newID}),
@@ -356,7 +363,14 @@ func tryProof(s any, m reflect.Method, at int, proof any) (refused bool, trouble
 	}
 	in[at] = reflect.ValueOf(proof)
 	out := m.Func.Call(in)
-	if err, _ := out[len(out)-1].Interface().(error); err != nil {
+	last := out[len(out)-1]
+	if last.Kind() == reflect.Func { // an iterator, whose first value has the error
+		for _, err := range last.Seq2() {
+			last = err
+			break
+		}
+	}
+	if err, _ := last.Interface().(error); err != nil {
 		return errs.As(err).Code == "auth.wrong_action", err
 	}
 	return false, nil

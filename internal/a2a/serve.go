@@ -89,7 +89,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) *call {
 		return nil
 	}
 	c.version = checkVersion(asked)
-	if wait := preferredWait(r.Header["Prefer"]); wait > 0 {
+	if wait := httpx.PreferredWait(r.Header["Prefer"]); wait > 0 {
 		c.preferred, c.until = wait, time.Now().Add(wait)
 	}
 	if cap(body.b) > pooled {
@@ -193,7 +193,7 @@ func (c *call) run(reqs []request, batch bool) {
 		}
 	}
 	if c.waited {
-		c.w.Header()["Preference-Applied"] = []string{"wait=" + strconv.Itoa(int(c.preferred/time.Second))}
+		c.w.Header()["Preference-Applied"] = []string{httpx.WaitApplied(c.preferred)}
 	}
 	switch {
 	case len(out.b) > empty:

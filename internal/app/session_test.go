@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bufio"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -8,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/parley-dev/parley/internal/event"
 )
 
 // call sends JSON as a page in the browser would, with its cookie and no key.
@@ -36,6 +39,39 @@ func (b *browser) call(method, path, body string, headers ...string) (int, strin
 }
 
 const aProposal = `{"title":"By a session","category":"process","problem":"Only keys.","suggested_fix":"Cookies."}`
+
+// TestASessionFollowsEvents: an EventSource of a page sends its cookie, but no headers of its own.
+func TestASessionFollowsEvents(t *testing.T) {
+	t.Parallel()
+	s := running(t)
+	b := s.admin(t)
+	r, err := http.NewRequestWithContext(b.Context(), "GET", b.base+"/api/v1/orgs/main/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	res, err := b.http.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if got := res.Header.Get("Content-Type"); res.StatusCode != 200 || got != "text/event-stream" {
+		t.Fatalf("got %d %s, want a stream", res.StatusCode, got)
+	}
+	happened := event.New("main", event.ProposalVoted, Now(), "proposal:1", "user:admin", event.Admins, []byte("{}"))
+	if err := s.store.Events().Append(t.Context(), happened); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(res.Body); ; {
+		if !lines.Scan() {
+			t.Fatal("the stream ended without the event", lines.Err())
+		}
+		if strings.Contains(lines.Text(), happened.ID) {
+			return
+		}
+	}
+}
 
 func TestASessionCallsTheInterface(t *testing.T) {
 	t.Parallel()

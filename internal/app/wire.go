@@ -80,6 +80,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		OrgAdmin:  admin,
 		Clients:   s.oauth,
 		Accounts:  s.accounts,
+		Events:    s.events,
 		Version:   Version(),
 		PublicURL: strings.TrimRight(s.cfg.PublicURL, "/"),
 		Ready:     s.ready,

@@ -13,36 +13,50 @@ type follower struct {
 	query   Query
 	yield   func(Item, error) bool
 	checked bool // the store has confirmed the position of the reader
+	resets  int  // of the topic, when that was
+	paused  bool // the reader got an Item without an event
 }
 
 // deliver yields events after the position of the reader. If there are none, it returns a channel
-// that is closed when there are. more is false if the stream ends.
+// that is closed when there may be. more is false if the stream ends.
 //
 // It is not inlined, so that a waiting reader does not keep its stack frame.
 //
 //go:noinline
 func (f *follower) deliver(ctx context.Context) (changed <-chan struct{}, more bool) {
-	events, changed, hints, ok := f.topic.after(f.query.After)
-	if !ok || !f.checked {
-		return nil, f.readLog(ctx, hints)
+	if f.ended(ctx) {
+		return nil, false
 	}
-	for i := range events {
-		f.query.After = events[i].Seq
-		if f.query.Match(&events[i]) && !f.yield(Item{Event: &events[i], Last: f.query.After}, nil) {
+	tail := f.topic.after(f.query.After)
+	if !tail.known || tail.ahead && (!f.checked || f.resets != tail.resets) {
+		f.resets = tail.resets
+		return nil, f.readLog(ctx, tail.hints)
+	}
+	for i := range tail.events {
+		f.query.After = tail.events[i].Seq
+		if f.query.Match(&tail.events[i]) && !f.yield(Item{Event: &tail.events[i], Last: f.query.After}, nil) {
 			return nil, false
 		}
 	}
-	if len(events) > 0 {
-		return nil, true
+	if len(tail.events) > 0 {
+		return nil, f.pause()
 	}
-	return changed, f.yield(Item{Last: f.query.After}, nil)
+	return tail.changed, f.paused || f.pause()
 }
 
-// readLog yields a page of the log.
+// pause tells the reader that nothing follows at once.
+func (f *follower) pause() bool {
+	f.paused = true
+	return f.yield(Item{Last: f.query.After}, nil)
+}
+
+// readLog yields a page of the log, without the topic.
 func (f *follower) readLog(ctx context.Context, hints int) (more bool) {
 	page, err := f.store.Page(ctx, f.org, f.query)
 	if err != nil {
-		f.yield(Item{}, err)
+		if !f.ended(ctx) {
+			f.yield(Item{}, err)
+		}
 		return false
 	}
 	f.checked = true
@@ -55,10 +69,22 @@ func (f *follower) readLog(ctx context.Context, hints int) (more bool) {
 		}
 	}
 	f.query.After = page.Last
-	if page.Last >= page.Head {
-		f.topic.start(page.Head, hints)
+	if page.Last >= page.Head && f.topic.start(page.Head, hints) {
+		f.Changed(f.org)
 	}
-	return ctx.Err() == nil
+	return f.pause()
+}
+
+// ended reports whether the stream is over.
+func (f *follower) ended(ctx context.Context) bool {
+	select {
+	case <-f.stopping:
+		return true
+	case <-ctx.Done():
+		return true
+	default:
+		return false
+	}
 }
 
 // wait waits for new events or the next tick. It returns false when the stream ends.
@@ -69,7 +95,7 @@ func (f *follower) wait(ctx context.Context, changed <-chan struct{}, tick <-cha
 	case <-changed:
 		return true
 	case <-tick:
-		return f.yield(Item{Last: f.query.After}, nil)
+		return f.pause()
 	case <-f.stopping:
 		return false
 	case <-ctx.Done():

@@ -1,5 +1,7 @@
 package event
 
+import "slices"
+
 // Type is the type of an event.
 type Type string
 
@@ -139,6 +141,16 @@ var positions = func() map[Type]int {
 		m[k.Type] = i
 	}
 	return m
+}()
+
+// Subjects lists the kinds of records that events are about.
+var Subjects = func() (list []string) {
+	for _, k := range Kinds {
+		if !slices.Contains(list, k.About) {
+			list = append(list, k.About)
+		}
+	}
+	return list
 }()
 
 // Known reports whether the type is in Kinds.

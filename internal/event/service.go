@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
+	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
@@ -33,12 +36,29 @@ type Options struct {
 func NewService(o Options) *Service {
 	return &Service{
 		store: o.Store, now: o.Now, stopping: o.Stopping, onError: o.OnError,
-		hub: hub{store: o.Store, topics: map[string]*topic{}},
+		hub: newHub(o.Store),
 	}
 }
 
 // Changed tells the streams on this node that the log of an org has grown. It does not block.
-func (s *Service) Changed(org string) { s.hub.changed(org, s.onError) }
+func (s *Service) Changed(org string) {
+	if read := s.hub.changed(org); read != nil {
+		go s.look(context.Background(), read)
+	}
+}
+
+// look reads a log. If that fails, the next hint or poll reads it.
+func (s *Service) look(ctx context.Context, read func(context.Context) error) {
+	err := read(ctx)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	select {
+	case <-s.stopping: // the store may be closed already
+	default:
+		s.onError(err)
+	}
+}
 
 // ChangedAll is Changed for every followed org, because news may have been lost.
 func (s *Service) ChangedAll() {
@@ -56,8 +76,10 @@ const (
 // Run indexes the logs, deletes events older than retention, and looks for lost news, until ctx
 // ends.
 func (s *Service) Run(ctx context.Context, retention time.Duration) {
-	poll, index, expire := time.NewTicker(pollEvery), time.NewTicker(indexEvery), time.NewTicker(expireEvery)
-	defer poll.Stop()
+	var polling sync.WaitGroup
+	polling.Go(func() { s.poll(ctx) })
+	defer polling.Wait()
+	index, expire := time.NewTicker(indexEvery), time.NewTicker(expireEvery)
 	defer index.Stop()
 	defer expire.Stop()
 	s.expire(ctx, retention)
@@ -65,12 +87,28 @@ func (s *Service) Run(ctx context.Context, retention time.Duration) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-poll.C:
-			s.ChangedAll()
 		case <-index.C:
 			s.repeat(ctx, s.store.IndexSubjects)
 		case <-expire.C:
 			s.expire(ctx, retention)
+		}
+	}
+}
+
+// poll reads the logs of all followed orgs, one after the other, at every interval.
+func (s *Service) poll(ctx context.Context) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, org := range s.hub.orgs() {
+			if read := s.hub.changed(org); read != nil {
+				s.look(ctx, read)
+			}
 		}
 	}
 }
@@ -100,7 +138,7 @@ func (s *Service) repeat(ctx context.Context, work func(context.Context) (int, e
 const (
 	DefaultLimit = 50
 	MaxLimit     = 100
-	maxSubject   = 500
+	MaxSubject   = 500
 	// MaxWait bounds a long poll.
 	MaxWait = time.Minute
 )
@@ -131,13 +169,14 @@ func (s *Service) query(a identity.Access, r Request) (Query, error) {
 	if q.Limit < 1 || q.Limit > MaxLimit {
 		add("limit", "must be between 1 and %d", MaxLimit)
 	}
-	if r.Subject != "" && (len(r.Subject) > maxSubject || !text.Storable(r.Subject) || !strings.Contains(r.Subject, ":")) {
-		add("subject", "must be a kind and an id, such as proposal:prop-01k5x8r2m4v7c9w3q6z1t0h8ye")
+	if r.Subject != "" && !validSubject(r.Subject) {
+		add("subject", "must be one of %s, a colon and an id, such as proposal:prop-01k5x8r2m4v7c9w3q6z1t0h8ye, "+
+			"with at most %d characters", strings.Join(Subjects, ", "), MaxSubject)
 	}
 	for _, t := range r.Types {
 		if !t.Known() {
 			add("types", "contains %q, which is not a type of event", text.Clean(string(t), 100))
-			continue
+			break // one is enough: there may be many
 		}
 		q.Types |= t.Bit()
 	}
@@ -145,6 +184,12 @@ func (s *Service) query(a identity.Access, r Request) (Query, error) {
 		return q, errs.InvalidFields(fields...)
 	}
 	return q, nil
+}
+
+// validSubject reports whether an event can have this subject.
+func validSubject(s string) bool {
+	kind, id, _ := strings.Cut(s, ":")
+	return slices.Contains(Subjects, kind) && id != "" && text.Storable(id) && utf8.RuneCountInString(s) <= MaxSubject
 }
 
 func viewerOf(a identity.Access) Viewer {
@@ -166,7 +211,7 @@ func (s *Service) List(ctx context.Context, a identity.Access, r Request) (Page,
 // Wait is List, but if there are no events it waits for some, at most so long.
 func (s *Service) Wait(ctx context.Context, a identity.Access, r Request, most time.Duration) (Page, error) {
 	page, err := s.List(ctx, a, r)
-	if err != nil || len(page.Events) > 0 || most <= 0 {
+	if err != nil || len(page.Events) > 0 || page.Missed || most <= 0 {
 		return page, err
 	}
 	limited, cancel := context.WithTimeout(ctx, min(most, MaxWait))
@@ -174,28 +219,27 @@ func (s *Service) Wait(ctx context.Context, a identity.Access, r Request, most t
 	later := r
 	later.After = page.Last
 	for item, err := range s.Follow(limited, a, later, MaxWait) {
-		switch {
-		case err != nil && limited.Err() != nil:
-			return page, ctx.Err()
-		case err != nil:
+		if err != nil {
 			return page, err
-		case item.Event != nil:
-			return s.List(ctx, a, r)
 		}
-		page.Last = item.Last
+		if item.Event != nil || item.Reset {
+			return s.List(ctx, a, later)
+		}
+		page.Last, later.After = item.Last, item.Last
 	}
 	return page, ctx.Err()
 }
 
 // Item is what a stream yields.
 type Item struct {
-	Event *Event // nil: nothing new
+	Event *Event // nil: nothing new; valid until the next Item
 	Last  int64  // all selected events up to this number were yielded
 	Reset bool   // the reader's number is not in the log; the stream goes on with the oldest kept
 }
 
-// Follow yields events after a number, and then new ones as they happen. Every idle, and before it
-// waits, it yields an Item without an event. It ends when ctx ends or the server stops.
+// Follow yields events after a number, and then new ones as they happen. It yields an Item without
+// an event at first if there are none, after each batch of events, and every idle. It ends when ctx
+// ends, when the server stops, and after an error. It ignores Request.Limit.
 func (s *Service) Follow(ctx context.Context, a identity.Access, r Request, idle time.Duration) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		if err := a.For(identity.ReadEvents); err != nil {
@@ -209,6 +253,7 @@ func (s *Service) Follow(ctx context.Context, a identity.Access, r Request, idle
 		}
 		t := s.hub.join(a.Org())
 		defer t.leave()
+		q.Limit = MaxLimit
 		f := follower{Service: s, topic: t, query: q, org: a.Org(), yield: yield}
 		tick := time.NewTicker(idle)
 		defer tick.Stop()

@@ -47,6 +47,29 @@ func (s *SSE) Event(id int64, data ...[]byte) error {
 	return s.write(blank)
 }
 
+// Named writes an event with a type. The name must be one line, like the data.
+func (s *SSE) Named(id int64, name string, data ...[]byte) error {
+	var head [100]byte
+	b := strconv.AppendInt(append(head[:0], "id: "...), id, 10)
+	b = append(append(b, "\nevent: "...), name...)
+	if err := s.write(append(b, "\ndata: "...)); err != nil {
+		return err
+	}
+	for _, piece := range data {
+		if err := s.write(piece); err != nil {
+			return err
+		}
+	}
+	return s.write(blank)
+}
+
+// Position writes an id without an event: clients dispatch nothing, but send the id when they
+// reconnect. Like a comment, it keeps an idle stream open.
+func (s *SSE) Position(id int64) error {
+	var head [40]byte
+	return s.write(append(strconv.AppendInt(append(head[:0], ":\nid: "...), id, 10), blank...))
+}
+
 // Data writes an event without an id, after which no stream can be resumed.
 func (s *SSE) Data(data []byte) error {
 	if err := s.write([]byte("data: ")); err != nil {

@@ -77,6 +77,7 @@ var endpoints = []endpoint{
 	{"DELETE", "/api/v1/orgs/{org}/clients/{client}", "", onlyAdmins, false},
 	{"POST", "/api/v1/orgs/{org}/clients/{client}/rotate", `{"overlap_seconds":0}`, onlyAdmins, false},
 	{"GET", "/api/v1/orgs/{org}/audit", "", onlyAdmins, false},
+	{"GET", "/api/v1/orgs/{org}/events", "", []identity.Scope{identity.TasksRead}, false},
 }
 
 var onlyAdmins = []identity.Scope{identity.Admin}

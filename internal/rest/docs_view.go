@@ -88,7 +88,7 @@ func operationViewOf(doc *huma.OpenAPI, op *huma.Operation, server string) opera
 			Code: code, Description: res.Description, Good: code < "400", Headers: slices.Sorted(maps.Keys(res.Headers)),
 		}
 		for _, media := range res.Content {
-			r.Schema = refName(media.Schema)
+			r.Schema = cmp.Or(r.Schema, refName(media.Schema))
 		}
 		v.Responses = append(v.Responses, r)
 	}

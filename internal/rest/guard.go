@@ -36,7 +36,7 @@ func (a *api) guard(op operation) func(huma.Context, func(huma.Context)) {
 			httpx.WriteError(w, r, err)
 			return
 		}
-		pass(ctx, r, &call{Access: access, request: r}, next)
+		pass(ctx, r, &call{Access: access, request: r, response: w}, next)
 	}
 }
 
@@ -99,7 +99,8 @@ func (a *api) guardSelf(op operation) func(huma.Context, func(huma.Context)) {
 }
 
 func pass(ctx huma.Context, r *http.Request, c *call, next func(huma.Context)) {
-	// Responses are always JSON, so there is nothing to negotiate.
+	// Other responses than streams are always JSON, so there is nothing to negotiate.
+	c.accept = r.Header["Accept"]
 	delete(r.Header, "Accept")
 	next(huma.WithContext(ctx, context.WithValue(r.Context(), callKey{}, c)))
 }

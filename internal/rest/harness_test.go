@@ -11,6 +11,7 @@ import (
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/dispatch"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -52,6 +53,10 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 		Frictions: friction.New(o.Store.Friction(), utcNow, newID, proposal.Check),
 		Accounts:  account.New(o.Store.Accounts(), o.Store.Audit(), nil, utcNow),
 	}
+	ro.Events = event.NewService(event.Options{
+		Store: o.Store.Events(), Now: utcNow, Stopping: o.Tasks.Stopping(), OnError: func(err error) { tb.Log(err) },
+	})
+	o.Store.OnEvents(ro.Events.Changed)
 	for _, e := range edit {
 		e(&ho, &ro)
 	}

@@ -37,6 +37,7 @@ const (
 	tagMembers   = "Members"
 	tagClients   = "Clients"
 	tagAudit     = "Audit"
+	tagEvents    = "Events"
 	tagSystem    = "System"
 )
 
@@ -85,6 +86,7 @@ func newHuma(routes huma.Adapter, o Options) huma.API {
 				"Clients use OAuth 2.1, starting at `/oauth/authorize`.",
 		},
 		{Name: tagAudit, Description: "Administrative actions on keys, members and agents, refused ones included. For admins."},
+		{Name: tagEvents, Description: "Everything that happens in the org, as a numbered log: in pages, or as a stream."},
 		{Name: tagSystem, Description: "Health and documentation. No key required."},
 	}
 	return huma.NewAPI(config, routes)

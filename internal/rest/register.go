@@ -16,7 +16,10 @@ type call struct {
 	identity.Access
 	post    dispatch.Post // of a worker's call, instead of the Access
 	request *http.Request
-	target  string // target of an audited action, if the path does not contain it
+	// response is for handlers that write their response themselves, or wait.
+	response http.ResponseWriter
+	accept   []string // the Accept header
+	target   string   // target of an audited action, if the path does not contain it
 }
 
 type callKey struct{}

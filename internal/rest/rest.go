@@ -6,8 +6,10 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -15,6 +17,7 @@ import (
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/dispatch"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -34,10 +37,14 @@ type Options struct {
 	OrgAdmin  *identity.OrgAdmin
 	Clients   *oauth.Service
 	Accounts  *account.Accounts
+	Events    *event.Service
 
 	Version   string // build version shown in the OpenAPI document; default "dev"
 	PublicURL string // base URL shown in the OpenAPI document; if empty, no server is named
 
+	// KeepAlive is how often an idle stream of events sends something, and Recheck how often it
+	// authenticates its caller again; 0: every 15 and every two seconds.
+	KeepAlive, Recheck time.Duration
 	// Ready reports whether the server can handle requests. Nil means always ready.
 	Ready func(ctx context.Context) error
 	// Metrics serves /metrics. Nil means the route does not exist.
@@ -61,8 +68,11 @@ type api struct {
 	admin     *identity.OrgAdmin
 	clients   *oauth.Service
 	accounts  *account.Accounts
+	events    *event.Service
 	router    *httpx.Router
 	publicURL string
+	keepAlive time.Duration
+	recheck   time.Duration
 }
 
 // Mount adds the routes of the API to the router.
@@ -75,7 +85,9 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a := &api{
 		proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions,
 		agents: o.Agents, tasks: o.Tasks, workers: o.Workers,
-		admin: o.OrgAdmin, clients: o.Clients, accounts: o.Accounts, router: rt, publicURL: o.PublicURL,
+		admin: o.OrgAdmin, clients: o.Clients, accounts: o.Accounts, events: o.Events,
+		router: rt, publicURL: o.PublicURL,
+		keepAlive: cmp.Or(o.KeepAlive, 15*time.Second), recheck: cmp.Or(o.Recheck, 2*time.Second),
 	}
 	rt.Area(httpx.Area{Programs: true, CrossOrigin: true}, "/api/")
 	a.huma = newHuma(routes{rt, newPageCache(o)}, o)
@@ -97,6 +109,7 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a.registerClients()
 	a.registerMe()
 	a.registerAudit()
+	a.registerEvents()
 	doc := a.huma.OpenAPI()
 	documentSystem(doc)
 	documentA2A(doc)

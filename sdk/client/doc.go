@@ -67,6 +67,19 @@
 //		}
 //	}
 //
+// # Events
+//
+// Events returns the numbered events of the org, FollowEvents iterates over them as they happen. A
+// program that keeps the number of the last event misses none:
+//
+//	for event, err := range c.FollowEvents(ctx, client.EventsOptions{After: &last}) {
+//		if err != nil {
+//			return err
+//		}
+//		fmt.Println(event.Type, event.Subject)
+//		last = event.Seq
+//	}
+//
 // # Compatibility
 //
 // Unknown members of responses are ignored. [WithQuery], [WithBody] and [WithResponse] give access

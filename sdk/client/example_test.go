@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -99,6 +100,48 @@ func ExampleProposalsService_All() {
 	}
 	fmt.Println(n >= 3)
 	// Output: true
+}
+
+// Follow what happens in the org. The number of the last event is enough to continue later.
+func ExampleClient_FollowEvents() {
+	ctx := context.Background()
+	c, err := client.New(client.Config{URL: server.URL, Key: server.Key})
+	if err != nil {
+		log.Fatal(err)
+	}
+	options := client.EventsOptions{Types: []string{"proposal.submitted", "proposal.approved"}}
+	for event, err := range c.FollowEvents(ctx, options) {
+		switch {
+		case errors.Is(err, client.ErrEventsReset):
+			fmt.Println("some events are gone; read the proposals again")
+			continue
+		case err != nil:
+			log.Fatal(err)
+		}
+		var p client.Proposal
+		if err := json.Unmarshal(event.Data, &p); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(event.Seq, event.Type, p.Title)
+	}
+}
+
+// Read the events about one proposal, and wait for the next one.
+func ExampleClient_Events() {
+	ctx := context.Background()
+	c, err := client.New(client.Config{URL: server.URL, Key: server.Key})
+	if err != nil {
+		log.Fatal(err)
+	}
+	options := client.EventsOptions{Subject: "proposal:prop-01k5x8r2m4v7c9w3q6z1t0h8ye", Wait: 30 * time.Second}
+	page, err := c.Events(ctx, options)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, event := range page.Events {
+		fmt.Println(event.Time, event.Actor, event.Type)
+	}
+	options.After = &page.LastSeq // continue here
 }
 
 // A refusal says what is wrong with the request.

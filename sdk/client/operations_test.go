@@ -52,7 +52,8 @@ func operations(c *client.Client) map[string]any {
 		"change-agent":         c.Agents.Update,
 		"get-agent-connection": c.Agents.Connection,
 
-		"list-audit": c.Audit.List,
+		"list-audit":  c.Audit.List,
+		"list-events": c.Events,
 
 		"list-clients":  c.OAuthClients.List,
 		"create-client": c.OAuthClients.Create,

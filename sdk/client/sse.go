@@ -27,29 +27,37 @@ func newSSEReader(r io.Reader, maxEvent int64) *sseReader {
 	return s
 }
 
-// next returns the next event with data, or io.EOF at the end. An unfinished event is dropped, as
-// the standard requires.
-func (s *sseReader) next() (id string, data []byte, err error) {
+// sseEvent is a server-sent event. An event without data only sets the position of the stream.
+type sseEvent struct {
+	id, name string
+	data     []byte
+}
+
+// next returns the next event with data or an id, or io.EOF at the end. An unfinished event is
+// dropped, as the standard requires.
+func (s *sseReader) next() (e sseEvent, err error) {
 	for s.lines.Scan() {
 		line := s.lines.Bytes()
 		if len(line) == 0 {
-			if data != nil {
-				return id, data, nil
+			if e.data != nil || e.id != "" {
+				return e, nil
 			}
-			id = ""
+			e = sseEvent{}
 			continue
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(name) {
 		case "id":
-			id = string(value)
+			e.id = string(value)
+		case "event":
+			e.name = string(value)
 		case "data":
-			if data != nil {
-				data = append(data, '\n')
+			if e.data != nil {
+				e.data = append(e.data, '\n')
 			}
-			if data = append(data, value...); len(data) > s.max {
-				return "", nil, s.tooLarge()
+			if e.data = append(e.data, value...); len(e.data) > s.max {
+				return sseEvent{}, s.tooLarge()
 			}
 		case "retry":
 			if ms, err := strconv.Atoi(string(value)); err == nil && ms >= 0 {
@@ -59,11 +67,11 @@ func (s *sseReader) next() (id string, data []byte, err error) {
 	}
 	switch err := s.lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return "", nil, s.tooLarge()
+		return sseEvent{}, s.tooLarge()
 	case err != nil:
-		return "", nil, err
+		return sseEvent{}, err
 	}
-	return "", nil, io.EOF
+	return sseEvent{}, io.EOF
 }
 
 func (s *sseReader) tooLarge() error {

@@ -148,26 +148,43 @@ func (f *follower) events(ctx context.Context) iter.Seq2[Event, error] {
 
 // run calls each until it returns false or the last event arrives.
 func (f *follower) run(ctx context.Context, each func(Event) bool) error {
-	for broken := 1; ; broken++ {
+	return f.c.reconnect(ctx, func() (end connectionEnd) {
 		before := f.last
-		wish, err := f.connect(ctx, each)
+		end.wish, end.err = f.connect(ctx, each)
+		end.worked, end.repeatable = f.last != before, f.last != "" || f.first.repeat
+		return end
+	})
+}
+
+// connectionEnd says how one connection of a stream ended.
+type connectionEnd struct {
+	err        error         // nil: the stream is over
+	wish       time.Duration // how long the server wants the client to wait before it reconnects
+	worked     bool          // the connection was of use
+	repeatable bool          // the request may be sent again
+}
+
+// reconnect calls connect until the stream is over, or another connection cannot help.
+func (c *Client) reconnect(ctx context.Context, connect func() connectionEnd) error {
+	for broken := 1; ; broken++ {
+		end := connect()
 		switch {
-		case err == nil:
+		case end.err == nil:
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		if f.last != before {
+		if end.worked {
 			broken = 1
 		}
-		wait, repeats := f.c.retry.after(err, broken, f.last != "" || f.first.repeat)
-		if !repeats || broken >= maxBroken || f.c.retry.Attempts == 1 {
-			return err
+		wait, repeats := c.retry.after(end.err, broken, end.repeatable)
+		if !repeats || broken >= maxBroken || c.retry.Attempts == 1 {
+			return end.err
 		}
-		wait = max(wait, min(wish, f.c.retry.MaxRetryAfter))
-		left := f.c.retry.left(err, wait, broken, maxBroken)
-		again := Retrying{Err: err, Wait: wait, Left: left, Attempt: broken, Stream: true}
-		if err := f.c.pause(ctx, again); err != nil {
+		wait = max(wait, min(end.wish, c.retry.MaxRetryAfter))
+		left := c.retry.left(end.err, wait, broken, maxBroken)
+		again := Retrying{Err: end.err, Wait: wait, Left: left, Attempt: broken, Stream: true}
+		if err := c.pause(ctx, again); err != nil {
 			return err
 		}
 	}
@@ -206,8 +223,24 @@ func (f *follower) isNew(id string) bool {
 // eachEvent gets the id and the result of an event, and reports whether to continue.
 type eachEvent func(id string, result json.RawMessage) (bool, error)
 
-// stream opens a stream and calls each for every event until it returns false.
+// stream opens a stream of JSON-RPC responses and calls each for every one until it returns false.
 func (c *Client) stream(ctx context.Context, r call, opts []Option, each eachEvent) (time.Duration, error) {
+	return c.sse(ctx, r, opts, func(res *http.Response, e sseEvent) (bool, error) {
+		if e.data == nil {
+			return true, nil
+		}
+		result, err := c.rpcResult(res, e.data)
+		if err != nil {
+			return false, err
+		}
+		return each(e.id, result)
+	})
+}
+
+// sse opens a stream and calls each for every event until it returns false.
+func (c *Client) sse(
+	ctx context.Context, r call, opts []Option, each func(*http.Response, sseEvent) (bool, error),
+) (time.Duration, error) {
 	body, err := c.prepare(ctx, &r, opts)
 	if err != nil {
 		return 0, err
@@ -233,19 +266,15 @@ func (c *Client) stream(ctx context.Context, r call, opts []Option, each eachEve
 	}
 	events := newSSEReader(heard{res.Body, func() { watchdog.Reset(silence) }}, c.maxResponse)
 	for {
-		id, data, err := events.next()
+		e, err := events.next()
 		if err != nil {
 			if cause := context.Cause(ctx); cause != nil {
 				err = cause
 			}
 			return events.retry, &ConnectionError{Server: c.base, Err: err}
 		}
-		result, err := c.rpcResult(res, data)
-		if err != nil {
-			return 0, err
-		}
-		if more, err := each(id, result); err != nil || !more {
-			return 0, err
+		if more, err := each(res, e); err != nil || !more {
+			return events.retry, err
 		}
 	}
 }

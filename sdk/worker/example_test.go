@@ -133,6 +133,23 @@ func ExampleTask_Complete() {
 	// Output: completed: A report for admin
 }
 
+// Follow what happens in the agent's org, beside the tasks.
+func ExampleWorker_Events() {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+
+	w, err := worker.New(worker.Config{URL: server.URL, Agent: "watcher", Key: os.Getenv("PARLEY_KEY")})
+	if err != nil {
+		panic(err)
+	}
+	for event, err := range w.Events(ctx, worker.EventsOptions{Types: []string{"proposal.approved"}}) {
+		if err != nil && !errors.Is(err, worker.ErrEventsReset) {
+			panic(err)
+		}
+		fmt.Println(event.Subject, string(event.Data))
+	}
+}
+
 // A friction is reported each time it happens. The third report files a proposal.
 func ExampleTask_Friction() {
 	ctx, stop := context.WithCancel(context.Background())

@@ -1,4 +1,4 @@
-package a2a
+package httpx
 
 import (
 	"strconv"
@@ -9,9 +9,9 @@ import (
 // maxWait is the longest wait of a request, in seconds.
 const maxWait = 60
 
-// preferredWait reads `Prefer: wait=N` (RFC 7240). As the RFC requires, the first one counts and
+// PreferredWait reads `Prefer: wait=N` (RFC 7240). As the RFC requires, the first one counts and
 // invalid ones are ignored.
-func preferredWait(lines []string) time.Duration {
+func PreferredWait(lines []string) time.Duration {
 	for _, line := range lines {
 		for pref := range strings.SplitSeq(line, ",") {
 			pref, _, _ = strings.Cut(pref, ";") // drop parameters
@@ -28,3 +28,6 @@ func preferredWait(lines []string) time.Duration {
 	}
 	return 0
 }
+
+// WaitApplied returns the value of Preference-Applied for a wait.
+func WaitApplied(wait time.Duration) string { return "wait=" + strconv.Itoa(int(wait/time.Second)) }

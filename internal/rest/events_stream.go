@@ -1,0 +1,186 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// wantsStream reports whether a client prefers an event stream to JSON.
+func wantsStream(accept []string) bool {
+	stream, other := 0.0, 0.0
+	for _, line := range accept {
+		for part := range strings.SplitSeq(line, ",") {
+			media, params, err := mime.ParseMediaType(part)
+			if err != nil {
+				continue
+			}
+			q := 1.0
+			if v, ok := params["q"]; ok {
+				q, _ = strconv.ParseFloat(v, 64) // 0 if it is malformed
+			}
+			switch media {
+			case "text/event-stream":
+				stream = max(stream, q)
+			case "application/json":
+				other = max(other, q)
+			}
+		}
+	}
+	return stream > 0 && stream >= other
+}
+
+// comeAgain is how long a client should wait before it continues a stream that ended early.
+const comeAgain = time.Second
+
+// eventStream is the response with a stream of events. It needs no goroutine besides the
+// request's.
+type eventStream struct {
+	*api
+	*call
+	ctx     context.Context
+	sse     *httpx.SSE // nil: not begun
+	last    int64      // position of the client
+	wrote   time.Time
+	checked time.Time
+}
+
+// streamEvents writes events until the client leaves, loses the right to read them, or the server
+// stops.
+func (a *api) streamEvents(ctx context.Context, c *call, r event.Request) {
+	now := time.Now()
+	s := &eventStream{api: a, call: c, ctx: ctx, last: r.After, wrote: now, checked: now}
+	for item, err := range a.events.Follow(ctx, c.Access, r, min(a.recheck, a.keepAlive)) {
+		if err != nil {
+			s.fail(err)
+			return
+		}
+		if s.sse == nil {
+			s.begin()
+		}
+		s.last = item.Last
+		switch {
+		case item.Event != nil:
+			err = s.event(item.Event)
+		case item.Reset:
+			err = s.reset()
+		default:
+			err = s.pause()
+		}
+		if err != nil {
+			return
+		}
+	}
+	if ctx.Err() == nil {
+		s.end()
+	}
+}
+
+// begin starts the response. From now on the request only waits, most of the time.
+func (s *eventStream) begin() {
+	s.response.Header().Add("Vary", "Accept")
+	s.sse = httpx.NewSSE(s.response)
+	s.router.Yield(s.ctx)
+}
+
+// event writes an event. Its buffer is released at once: an idle stream holds none.
+func (s *eventStream) event(e *event.Event) error {
+	buf := eventBuffers.Get().(*[]byte)
+	*buf = appendEvent((*buf)[:0], e)
+	err := s.sse.Named(e.Seq, string(e.Type), *buf)
+	if cap(*buf) <= 16<<10 {
+		eventBuffers.Put(buf)
+	}
+	s.wrote = time.Time{} // the next pause knows the time
+	return err
+}
+
+var eventBuffers = sync.Pool{New: func() any { b := make([]byte, 0, 2048); return &b }}
+
+// reset tells the client that its number is not in the log.
+func (s *eventStream) reset() error {
+	data := strconv.AppendInt([]byte(`{"last_seq":`), s.last, 10)
+	return s.sse.Named(s.last, "reset", append(data, '}'))
+}
+
+// pause sends what was written and keeps an idle stream open. The position lets a client whose
+// filter selects little continue there.
+func (s *eventStream) pause() error {
+	now := time.Now()
+	if due(s.checked, now, s.recheck) {
+		s.checked = now
+		if !s.stillAllowed() {
+			return errStreamOver
+		}
+	}
+	switch {
+	case s.wrote.IsZero():
+		s.wrote = now
+	case due(s.wrote, now, s.keepAlive):
+		s.wrote = now
+		if err := s.sse.Position(s.last); err != nil {
+			return err
+		}
+	}
+	return s.sse.Flush()
+}
+
+// due reports whether so much time has passed. Ticks may come a moment early.
+func due(since, now time.Time, every time.Duration) bool { return now.Sub(since) >= every-every/10 }
+
+var errStreamOver = errors.New("the stream has ended")
+
+// stillAllowed reports whether the caller may read what this stream sends. If not, it ends the
+// stream. A store that is unavailable for a moment refuses nothing.
+func (s *eventStream) stillAllowed() bool {
+	access, err := s.readsEvents(s.ctx, s.call)
+	if err == nil {
+		if access.Has(identity.Admin) == s.Has(identity.Admin) {
+			return true
+		}
+		s.end() // the client connects again and gets what it may see now
+		return false
+	}
+	switch errs.KindOf(err) {
+	case errs.Unauthenticated, errs.Forbidden, errs.NotFound:
+		s.fail(err)
+		return false
+	}
+	return s.ctx.Err() == nil
+}
+
+// fail reports an error: as the response, or as the last event of a stream that has begun.
+func (s *eventStream) fail(err error) {
+	err = worded(http.MethodGet, err)
+	if s.sse == nil {
+		httpx.WriteError(s.response, s.request, err)
+		return
+	}
+	data, encodeErr := json.Marshal(httpx.NewProblem(s.ctx, err))
+	if encodeErr == nil {
+		_ = s.sse.Named(s.last, "error", data)
+		_ = s.sse.Flush()
+	}
+}
+
+// end asks the client to continue with another connection.
+func (s *eventStream) end() {
+	if s.sse == nil {
+		s.begin()
+	}
+	_ = s.sse.Position(s.last)
+	_ = s.sse.Retry(comeAgain)
+	_ = s.sse.Flush()
+}

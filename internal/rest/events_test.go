@@ -1,0 +1,433 @@
+package rest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/event"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// emit appends events to the log of acme.
+func (w *world) emit(events ...event.Event) {
+	w.tb.Helper()
+	if err := w.store.Events().Append(context.Background(), events...); err != nil {
+		w.tb.Fatal(err)
+	}
+}
+
+// happens returns an event in acme.
+func happens(t event.Type, subject string, scope event.Scope) event.Event {
+	at := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+	e := event.New("acme", t, at, subject, "user:ada", scope, []byte(`{"title":"Ünïcode \u2028 \"x\""}`))
+	e.ID = "evt-1"
+	return e
+}
+
+const eventsOfAcme = "/api/v1/orgs/acme/events"
+
+func TestEventsOnTheWire(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada := w.member("acme", "user:ada")
+	if got := w.do(ada, "GET", eventsOfAcme, "").want(200).Body; got != `{"events":[],"last_seq":0}` {
+		t.Errorf("an empty log is %s", got)
+	}
+	w.emit(happens(event.FrictionReported, `friction:a "b"`, event.Members))
+	a := w.do(ada, "GET", eventsOfAcme, "").want(200)
+	const want = `{"events":[{"seq":1,"id":"evt-1","type":"friction.reported","time":"2026-03-02T10:00:00.000000Z",` +
+		`"subject":"friction:a \"b\"","actor":"user:ada","version":1,"data":{"title":"Ünïcode \u2028 \"x\""}}],` +
+		`"last_seq":1}`
+	if diff := cmp.Diff(want, a.Body); diff != "" {
+		t.Errorf("page (-want +got):\n%s", diff)
+	}
+	if a.Header.Get("Content-Type") != "application/json" || a.Header.Get("Cache-Control") != "no-store" ||
+		!slices.Contains(a.Header.Values("Vary"), "Accept") {
+		t.Errorf("headers: %v", a.Header)
+	}
+}
+
+func TestEventsAreFilteredAndPaged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada, admin := w.member("acme", "user:ada"), w.admin("acme", "user:root")
+	w.emit(
+		happens(event.ProposalDrafted, "proposal:1", event.Draft("user:ada")),
+		happens(event.ProposalDrafted, "proposal:2", event.Draft("user:bob")),
+		happens(event.ProposalSubmitted, "proposal:1", event.Members),
+		happens(event.TaskCreated, "task:1", event.Only("user:ada")),
+		happens(event.TaskCreated, "task:2", event.Only("user:bob")),
+		happens(event.KeyCreated, "key:1", event.Admins),
+		happens(event.ProposalVoted, "proposal:1", event.Members),
+	)
+	for _, c := range []struct{ key, query, want string }{
+		{ada, "", "1 3 4 7 to 7"},
+		{admin, "", "1 2 3 4 5 6 7 to 7"},
+		{ada, "?after=3", "4 7 to 7"},
+		{ada, "?after=7", " to 7"},
+		{ada, "?after=8", "1 3 4 7 to 7 reset"},
+		{ada, "?limit=2", "1 3 to 3"},
+		{ada, "?limit=2&after=3", "4 7 to 7"},
+		{admin, "?types=proposal.drafted,key.created", "1 2 6 to 7"},
+		{ada, "?types=key.created", " to 7"},
+		{ada, "?subject=proposal:1", "1 3 7 to 7"},
+		{ada, "?subject=proposal:1&types=proposal.voted&after=1", "7 to 7"},
+	} {
+		var page EventPageSeen
+		w.do(c.key, "GET", eventsOfAcme+c.query, "").want(200).into(&page)
+		if got := page.String(); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.query, got, c.want)
+		}
+	}
+	w.do(w.member("globex", "user:eve"), "GET", eventsOfAcme, "").want(404)
+}
+
+// EventPageSeen is a page as a client decodes it.
+type EventPageSeen struct {
+	Events []struct {
+		Seq int64 `json:"seq"`
+	} `json:"events"`
+	LastSeq int64 `json:"last_seq"`
+	Reset   bool  `json:"reset"`
+}
+
+func (p *EventPageSeen) String() string {
+	var seqs []string
+	for _, e := range p.Events {
+		seqs = append(seqs, fmt.Sprint(e.Seq))
+	}
+	out := strings.Join(seqs, " ") + " to " + fmt.Sprint(p.LastSeq)
+	if p.Reset {
+		out += " reset"
+	}
+	return out
+}
+
+func TestEventRequestsAreChecked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada := w.member("acme", "user:ada")
+	for query, want := range map[string]string{
+		"after=x": "query:after", "after=-1": "query:after", "after=9007199254740992": "query:after",
+		"limit=0": "query:limit", "limit=101": "query:limit", "limit=x": "query:limit",
+		"types=proposal.eaten": "query:types", "types=proposal.voted,": "query:types", "types=": "query:types",
+		"subject=x": "query:subject", "subject=proposal:": "query:subject", "subject=cow:1": "query:subject",
+		"page=1": "query:page",
+	} {
+		for _, accept := range []string{"application/json", "text/event-stream"} {
+			p := w.do(ada, "GET", eventsOfAcme+"?"+query, "", "Accept", accept).want(422).problem()
+			if got := at(p); !slices.Equal(got, []string{want}) {
+				t.Errorf("%s (%s): errors at %v, want %s", query, accept, got, want)
+			}
+			if query == "types=proposal.eaten" && !strings.Contains(p.Detail, `"proposal.eaten"`) {
+				t.Errorf("%q does not name the type", p.Detail)
+			}
+		}
+	}
+	for _, id := range []string{"x", "-1", "1.5", "99999999999999999999"} {
+		p := w.do(ada, "GET", eventsOfAcme, "", "Accept", "text/event-stream", "Last-Event-ID", id).want(422).problem()
+		if got := at(p); !slices.Equal(got, []string{"header:Last-Event-ID"}) {
+			t.Errorf("Last-Event-ID %s: errors at %v", id, got)
+		}
+		w.do(ada, "GET", eventsOfAcme, "", "Last-Event-ID", id).want(200) // means nothing for a page
+	}
+}
+
+func TestWhoWantsAStream(t *testing.T) {
+	t.Parallel()
+	for accept, want := range map[string]bool{
+		"": false, "*/*": false, "application/json": false, "text/*": false, "text/html": false, ";;": false,
+		"text/event-stream": true, "Text/Event-Stream; charset=utf-8": true, "text/event-stream, */*": true,
+		"text/event-stream, application/json": true, "application/json;q=0.5, text/event-stream": true,
+		"application/json, text/event-stream;q=0.5": false, "text/event-stream;q=0": false, "text/event-stream;q=x": false,
+	} {
+		if got := wantsStream([]string{accept}); got != want {
+			t.Errorf("%q: %v, want %v", accept, got, want)
+		}
+	}
+}
+
+func TestALongPollWaitsForEvents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *httpx.Options, _ *Options) { o.Parked = httpx.ParkLimits{PerPrincipal: 1} })
+	ada := w.member("acme", "user:ada")
+	w.emit(happens(event.ProposalVoted, "proposal:1", event.Members))
+	a := w.do(ada, "GET", eventsOfAcme, "", "Prefer", "wait=600").want(200)
+	if got := a.Header.Get("Preference-Applied"); got != "wait=60" {
+		t.Errorf("Preference-Applied: %q, want wait=60", got)
+	}
+	a = w.do(ada, "GET", eventsOfAcme+"?after=1", "", "Prefer", "wait=soon").want(200)
+	if got := a.Header.Get("Preference-Applied"); got != "" {
+		t.Errorf("Preference-Applied: %q, want none", got)
+	}
+	polls := make(chan *answer, 2)
+	for range 2 { // one more than may wait
+		go func() { polls <- w.do(ada, "GET", eventsOfAcme+"?after=1", "", "Prefer", "wait=30") }()
+	}
+	if p := (<-polls).want(429).problem(); p.Code != "wait.too_many" {
+		t.Errorf("got %s, want wait.too_many", p.Code)
+	}
+	w.emit(happens(event.ProposalVoted, "proposal:1", event.Members))
+	var page EventPageSeen
+	a = (<-polls).want(200)
+	a.into(&page)
+	if got := page.String(); got != "2 to 2" || a.Header.Get("Preference-Applied") != "wait=30" {
+		t.Errorf("got %s %v, want 2 to 2", got, a.Header)
+	}
+}
+
+// gate is an authenticator that can change its mind.
+type gate struct {
+	httpx.Authenticator
+	mu     sync.Mutex
+	change func(*identity.Caller) error
+}
+
+func (g *gate) Authenticate(ctx context.Context, secret string) (*identity.Caller, error) {
+	c, err := g.Authenticator.Authenticate(ctx, secret)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err == nil && g.change != nil {
+		changed := *c
+		c, err = &changed, g.change(&changed)
+	}
+	return c, err
+}
+
+func (g *gate) set(change func(*identity.Caller) error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.change = change
+}
+
+func demote(c *identity.Caller) error {
+	c.Scopes = identity.Scopes{identity.TasksRead}
+	return nil
+}
+
+func refuse(*identity.Caller) error { return identity.ErrMissing }
+
+func TestALongPollEndsWithTheRightsOfItsCaller(t *testing.T) {
+	t.Parallel()
+	g := &gate{}
+	w := newWorld(t, func(o *httpx.Options, _ *Options) {
+		g.Authenticator, o.Authenticator, o.Recheck = o.Authenticator, g, time.Millisecond
+	})
+	admin := w.admin("acme", "user:root")
+	polls := make(chan *answer, 1)
+	poll := func() {
+		g.set(nil)
+		parked := make(chan struct{})
+		g.set(func(*identity.Caller) error { // the second time is a recheck: the request waits
+			select {
+			case <-parked:
+			default:
+				g.change = func(*identity.Caller) error {
+					g.change = nil
+					close(parked)
+					return nil
+				}
+			}
+			return nil
+		})
+		go func() { polls <- w.do(admin, "GET", eventsOfAcme, "", "Prefer", "wait=30") }()
+		<-parked
+	}
+	poll()
+	g.set(refuse)
+	(<-polls).want(401)
+	poll()
+	g.set(demote)
+	w.emit(happens(event.KeyCreated, "key:1", event.Admins))
+	var page EventPageSeen
+	(<-polls).want(200).into(&page)
+	if got := page.String(); got != " to 1" {
+		t.Errorf("a caller that is no longer an admin got %s", got)
+	}
+}
+
+// stream is a stream over a real connection.
+type stream struct {
+	t     *testing.T
+	lines *bufio.Scanner
+	res   *http.Response
+}
+
+// open opens a stream. headers are pairs of name and value.
+func open(t *testing.T, url, secret string, headers ...string) *stream {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+secret)
+	req.Header.Set("Accept", "text/event-stream")
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = res.Body.Close() })
+	return &stream{t, bufio.NewScanner(res.Body), res}
+}
+
+// block returns the lines up to the next blank one, joined with |, or "end".
+func (s *stream) block() string {
+	s.t.Helper()
+	var lines []string
+	for s.lines.Scan() {
+		if s.lines.Text() == "" {
+			return strings.Join(lines, "|")
+		}
+		lines = append(lines, s.lines.Text())
+	}
+	return "end"
+}
+
+func (s *stream) want(blocks ...string) {
+	s.t.Helper()
+	for _, want := range blocks {
+		if got := s.block(); got != want {
+			s.t.Fatalf("got %s\nwant %s", got, want)
+		}
+	}
+}
+
+// serve makes a world with a real listener.
+func serve(t *testing.T, edit ...func(*httpx.Options, *Options)) (*world, string) {
+	t.Helper()
+	w := newWorld(t, edit...)
+	server := httptest.NewServer(w.handler)
+	t.Cleanup(server.Close)
+	t.Cleanup(w.tasks.Stop) // ends the streams
+	return w, server.URL + eventsOfAcme
+}
+
+// sent is the block of an event of happens.
+func sent(seq int, t event.Type, subject string) string {
+	return fmt.Sprintf(`id: %d|event: %s|data: {"seq":%d,"id":"evt-1","type":%q,"time":"2026-03-02T10:00:00.000000Z",`+
+		`"subject":%q,"actor":"user:ada","version":1,"data":{"title":"Ünïcode \u2028 \"x\""}}`, seq, t, seq, t, subject)
+}
+
+func TestAStreamOfEvents(t *testing.T) {
+	t.Parallel()
+	w, url := serve(t)
+	ada := w.member("acme", "user:ada")
+	w.emit(
+		happens(event.ProposalSubmitted, "proposal:1", event.Members), happens(event.ProposalVoted, "proposal:1", event.Members),
+	)
+	all := open(t, url, ada)
+	if h := all.res.Header; all.res.StatusCode != 200 || h.Get("Content-Type") != "text/event-stream" ||
+		h.Get("Cache-Control") != "no-store" {
+		t.Errorf("got %d %v", all.res.StatusCode, h)
+	}
+	first, second := sent(1, event.ProposalSubmitted, "proposal:1"), sent(2, event.ProposalVoted, "proposal:1")
+	all.want(first, second)
+	header := open(t, url+"?after=0", ada, "Last-Event-ID", "1") // the header wins
+	header.want(second)
+	votes := open(t, url+"?types=proposal.voted&after=1", ada)
+	votes.want(second)
+	w.emit(happens(event.ProposalEdited, "proposal:1", event.Members), happens(event.KeyCreated, "key:1", event.Admins))
+	w.emit(happens(event.ProposalVoted, "proposal:2", event.Members))
+	third := sent(5, event.ProposalVoted, "proposal:2")
+	all.want(sent(3, event.ProposalEdited, "proposal:1"), third)
+	header.want(sent(3, event.ProposalEdited, "proposal:1"), third)
+	votes.want(third)
+	reset := open(t, url, ada, "Last-Event-ID", "6")
+	reset.want(`id: 0|event: reset|data: {"last_seq":0}`, first, second)
+	w.tasks.Stop()
+	votes.want(":|id: 5", "retry: 1000", "end")
+}
+
+// TestAnIdleStreamMovesOn: a filter that selects nothing still gets the position, so that the
+// client need not begin anew.
+func TestAnIdleStreamMovesOn(t *testing.T) {
+	t.Parallel()
+	w, url := serve(t, func(_ *httpx.Options, o *Options) { o.KeepAlive = 10 * time.Millisecond })
+	votes := open(t, url+"?types=proposal.voted", w.member("acme", "user:ada"))
+	votes.want(":|id: 0")
+	w.emit(happens(event.ProposalEdited, "proposal:1", event.Members))
+	for got := ""; got != ":|id: 1"; {
+		if got = votes.block(); got != ":|id: 0" && got != ":|id: 1" {
+			t.Fatalf("got %s, want a position", got)
+		}
+	}
+}
+
+func TestAStreamEndsWithTheRightsOfItsCaller(t *testing.T) {
+	t.Parallel()
+	g := &gate{}
+	w, url := serve(t, func(ho *httpx.Options, o *Options) {
+		g.Authenticator, ho.Authenticator, o.Recheck = ho.Authenticator, g, 10*time.Millisecond
+	})
+	admin := w.admin("acme", "user:root")
+	w.emit(happens(event.ProposalVoted, "proposal:1", event.Members))
+	revoked := open(t, url, admin)
+	revoked.want(sent(1, event.ProposalVoted, "proposal:1"))
+	g.set(refuse)
+	last := revoked.block()
+	if !strings.HasPrefix(last, `id: 1|event: error|data: {`) || !strings.Contains(last, `"status":401`) ||
+		!strings.Contains(last, `"code":"auth.missing"`) {
+		t.Errorf("the stream of a revoked key ended with %s", last)
+	}
+	revoked.want("end")
+	g.set(nil)
+	demoted := open(t, url, admin)
+	demoted.want(sent(1, event.ProposalVoted, "proposal:1"))
+	g.set(demote)
+	demoted.want(":|id: 1", "retry: 1000", "end") // it connects again, and sees less
+}
+
+func TestTooManyStreams(t *testing.T) {
+	t.Parallel()
+	w, url := serve(t, func(o *httpx.Options, _ *Options) {
+		o.MaxRequests, o.Parked = 4, httpx.ParkLimits{PerPrincipal: 20}
+	})
+	ada := w.member("acme", "user:ada")
+	for range 20 { // an open stream takes no slot of the requests that are worked on
+		if s := open(t, url, ada); s.res.StatusCode != 200 {
+			t.Fatalf("status %d: %s", s.res.StatusCode, s.block())
+		}
+	}
+	if s := open(t, url, ada); s.res.StatusCode != 429 || s.res.Header.Get("Retry-After") == "" {
+		t.Errorf("status %d, want 429: %s", s.res.StatusCode, s.block())
+	}
+	if s := open(t, url, w.member("acme", "user:bob")); s.res.StatusCode != 200 {
+		t.Errorf("status %d, want 200 for another caller", s.res.StatusCode)
+	}
+}
+
+// BenchmarkPages compares a page of 100 events with a page of 100 proposals that is not cached.
+func BenchmarkPages(b *testing.B) {
+	w := newWorld(b, func(_ *httpx.Options, o *Options) { o.PageCacheBytes = -1 })
+	ada := w.member("acme", "user:ada")
+	for range 100 {
+		p := w.submit(ada, "acme")
+		e := happens(event.ProposalSubmitted, "proposal:"+p.ID, event.Members)
+		e.Data = encodeRecord(p)
+		w.emit(e)
+	}
+	for name, target := range map[string]string{
+		"proposals": "/api/v1/orgs/acme/proposals?limit=100", "events": eventsOfAcme + "?limit=100",
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				w.do(ada, "GET", target, "").want(200)
+			}
+		})
+	}
+}
