@@ -239,6 +239,7 @@ func shims(t *testing.T, dir string) {
 'run ./examples/a2a-go '*) shift 2; exec go-client "$@" ;;
 'run ./examples/client '*) shift 2; exec own-client "$@" ;;
 'run ./examples/mcp-go '*) shift 2; exec mcp-client "$@" ;;
+'run ./examples/webhook-go '*) shift 2; exec webhook-receiver "$@" ;;
 *) echo "no shim for go $*" >&2; exit 1 ;;
 esac`,
 		"make": `test "$*" = test`,
