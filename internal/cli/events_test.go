@@ -32,6 +32,7 @@ type eventServer struct {
 }
 
 func (s *eventServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
 	if !strings.HasSuffix(r.URL.Path, "/events") {
 		_, _ = io.WriteString(w, `{"org":"main","principal":"user:ada"}`)
 		return

@@ -247,13 +247,17 @@ func (s *subscriber) quiet(t *testing.T) {
 	}
 }
 
-// subscribed subscribes, and waits until the subscription works.
-func (s *subscriber) subscribed(t *testing.T) {
+func (s *subscriber) subscribe(t *testing.T) {
 	t.Helper()
 	if err := s.Subscribe(t.Context(), &sdk.SubscribeParams{URI: eventsURI}); err != nil {
 		t.Fatal(err)
 	}
-	select { // Subscribe does not wait
+}
+
+// awaitAck waits until the subscription works: Subscribe does not wait.
+func (s *subscriber) awaitAck(t *testing.T) {
+	t.Helper()
+	select {
 	case <-s.acked:
 	case <-time.After(patience):
 		t.Fatal("the subscription was not acknowledged")
@@ -271,7 +275,8 @@ func TestSubscribersAreNotified(t *testing.T) {
 	}
 	l.add(event.AgentPresence, "agent:fixer", event.Members) // before: not notified
 	for _, s := range []*subscriber{ada, root, eve} {
-		s.subscribed(t)
+		s.subscribe(t)
+		s.awaitAck(t)
 	}
 	l.add(event.KeyCreated, "key:key-1", event.Admins)
 	root.updated(t)
@@ -293,7 +298,8 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	})
 	secret, id := w.orgs.Key("acme", "user:ada", identity.TasksRead)
 	ada := w.subscriber(w.overHTTP(secret), nil)
-	ada.subscribed(t)
+	ada.subscribe(t)
+	ada.awaitAck(t)
 	const listen = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":` +
 		`{"resourceSubscriptions":["parley://events"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 		`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
@@ -367,10 +373,9 @@ func TestForwardNotifiesSubscribers(t *testing.T) {
 			w.url = w.withFeed(l)
 			toServer, in := io.Pipe()
 			out, fromServer := io.Pipe()
-			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() {
-				err := Forward(ctx, Remote{Client: remoteClient(w, w.url, w.member("acme", "user:ada"))}, toServer, fromServer)
+				err := Forward(t.Context(), Remote{Client: remoteClient(w, w.url, w.member("acme", "user:ada"))}, toServer, fromServer)
 				_ = fromServer.CloseWithError(io.EOF)
 				done <- err
 			}()
@@ -378,11 +383,9 @@ func TestForwardNotifiesSubscribers(t *testing.T) {
 			if c := s.InitializeResult().Capabilities; c.Resources == nil || !c.Resources.Subscribe {
 				t.Errorf("capabilities = %+v, want resources with subscribe", c)
 			}
-			if err := s.Subscribe(t.Context(), &sdk.SubscribeParams{URI: eventsURI}); err != nil {
-				t.Fatal(err)
-			}
+			s.subscribe(t)
 			if revision >= stepUp {
-				<-s.acked
+				s.awaitAck(t)
 			}
 			l.add(event.ProposalVoted, "proposal:prop-1", event.Members)
 			s.updated(t)
@@ -393,7 +396,7 @@ func TestForwardNotifiesSubscribers(t *testing.T) {
 			if err := s.Subscribe(t.Context(), &sdk.SubscribeParams{URI: "parley://else"}); err == nil && revision < stepUp {
 				t.Error("Subscribe to another resource = nil, want an error")
 			}
-			cancel()
+			_ = s.Close() // ends the input of Forward
 			if err := <-done; err != nil {
 				t.Errorf("Forward = %v, want nil", err)
 			}
