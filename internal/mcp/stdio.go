@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -51,8 +52,11 @@ func Forward(ctx context.Context, r Remote, in io.Reader, out io.Writer) error {
 	}
 	l := newLedger(ctx, in, out)
 	err = local.Run(ctx, &sdk.IOTransport{Reader: l, Writer: l})
-	if errors.Is(err, io.EOF) || ctx.Err() != nil {
+	switch {
+	case errors.Is(err, io.EOF), ctx.Err() != nil:
 		return nil
+	case errors.Is(err, io.ErrClosedPipe), errors.Is(err, syscall.EPIPE):
+		return nil // the client has gone without the end of its stream of notifications
 	}
 	return err
 }
