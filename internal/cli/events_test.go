@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,9 +18,10 @@ import (
 
 // eventLine is event n of eventServer as JSON.
 func eventLine(n int, title string) string {
+	data, _ := json.Marshal(map[string]string{"id": "prop-" + strconv.Itoa(n), "title": title}) // strings only
 	return fmt.Sprintf(`{"seq":%d,"id":"evt-%d","type":"proposal.submitted","time":"2026-01-02T03:04:05Z",`+
-		`"subject":"proposal:prop-%d","actor":"user:ada","version":1,"data":{"id":"prop-%d","title":%q}}`,
-		n, n, n, n, title)
+		`"subject":"proposal:prop-%d","actor":"user:ada","version":1,"data":%s}`,
+		n, n, n, data)
 }
 
 // eventServer has a log of events. Its feed returns two at a time; its stream breaks after two.
@@ -45,7 +47,11 @@ func (s *eventServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.seen = append(s.seen, r.URL.RawQuery)
 	first := len(s.seen) == 1
 	s.mu.Unlock()
-	to := min(from+2, len(s.log))
+	limit := 2
+	if fmt.Sscan(r.URL.Query().Get("limit"), &limit); limit > 2 {
+		limit = 2
+	}
+	to := min(from+limit, len(s.log))
 	if !stream {
 		fmt.Fprintf(w, `{"events":[%s],"last_seq":%d,"reset":%t}`, strings.Join(s.log[from:to], ","), to, s.reset && first)
 		return
