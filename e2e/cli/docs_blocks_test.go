@@ -96,6 +96,11 @@ var quoted = map[string]map[string][]string{
 		"python": {"examples/a2a-python/v1.py", "examples/a2a-python/v03.py", "examples/a2a-python/adk.py"},
 		"java":   {"examples/a2a-java/src/main/java/Main.java"},
 	},
+	"docs/events.md": {
+		"go":     {"examples/events/main.go", "examples/webhook-go/main.go"},
+		"js":     {"examples/webhook-js/receiver.mjs"},
+		"python": {"examples/webhook-python/receiver.py"},
+	},
 	"docs/mcp.md": {
 		"go":     {"examples/mcp-go/main.go"},
 		"js":     {"e2e/mcp/client.mjs"},
@@ -130,7 +135,7 @@ var varying = []struct {
 	pattern *regexp.Regexp
 	stand   string
 }{
-	{regexp.MustCompile(`\b(prop|fup|key|ctx|artifact|t|inv|client|msg|audit|note|tok|session)-[0-9a-z]{26}`), "$1-ID"},
+	{regexp.MustCompile(`\b(prop|fup|key|ctx|artifact|t|inv|client|msg|audit|note|tok|session|evt|hook)-[0-9a-z]{26}`), "$1-ID"},
 	{regexp.MustCompile(`\bcli-[0-9a-z]{16}`), "cli-ID"},
 	{regexp.MustCompile(`\b01[0-9a-z]{24}\b`), "UID"},
 	{regexp.MustCompile(`parley_at_[0-9A-Za-z]{36}`), "TOKEN"},
@@ -140,12 +145,13 @@ var varying = []struct {
 	{regexp.MustCompile(`(http://)?127\.0\.0\.1:\d+`), "ADDRESS"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?Z?)?`), "TIME"},
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "TIME"},
+	{regexp.MustCompile(`(?m)^TIME  \d+  `), "TIME  SEQ  "}, // a line of parley events
 	{regexp.MustCompile(`version=\S+`), "version=V"},
 	{regexp.MustCompile(`\bschema \d+`), "schema N"},
 	{regexp.MustCompile(`(?m) +$`), ""},
 	{regexp.MustCompile(`"version":"[^"]*"`), `"version":"V"`},
 	{
-		regexp.MustCompile(`"(lease|request_id|secret|text_hash|seen|next_cursor)":("[^"]*"|\d+)`),
+		regexp.MustCompile(`"(lease|request_id|secret|text_hash|seen|next_cursor|seq|last_seq)":("[^"]*"|\d+)`),
 		`"$1":"X"`,
 	},
 	{regexp.MustCompile(`"last_used_at":null`), `"last_used_at":"TIME"`}, // it is written later

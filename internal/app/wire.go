@@ -111,7 +111,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 	})
 	mcp.Mount(router, mcp.Options{
 		Proposals: proposals, Frictions: frictions, Agents: s.agents,
-		Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Version: Version(), PublicURL: s.publicURL(),
+		Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Events: s.events, Version: Version(), PublicURL: s.publicURL(),
 		ResourceMetadata: s.base() + authserver.ResourceMetadata + mcp.Path,
 	})
 	return router, s.mountPages(router, web.Options{

@@ -44,6 +44,7 @@ type root struct {
 	Followup followupCmd `cmd:"" help:"Work on the follow-ups of approved proposals." group:"work"`
 	Friction frictionCmd `cmd:"" help:"Report what gets in the way; enough reports file a proposal." group:"work"`
 	Task     taskCmd     `cmd:"" help:"Send tasks to agents and follow them." group:"work"`
+	Events   eventsCmd   `cmd:"" help:"Print what happens in the org, and follow it." group:"work"`
 
 	Login  loginCmd  `cmd:"" help:"Sign in at a server, so that commands need no key." group:"login"`
 	Logout logoutCmd `cmd:"" help:"End your login at a server." group:"login"`

@@ -45,6 +45,8 @@ var missingCases = map[string][]missingCase{
 	"friction show":   {{[]string{"nope"}, []string{`friction "nope" not found IN`, "parley friction list"}}},
 	"friction report": {{args: []string{"f", "--title=T", "--category=process", "--problem=P"}}},
 
+	"events": {{}, {args: []string{"--follow"}}},
+
 	"task send": {
 		{[]string{"nope", "hi"}, []string{`agent "nope" not found on SERVER`, "parley agent card"}},
 		{[]string{"nope", "hi", "--wait"}, []string{`agent "nope" not found on SERVER`}},

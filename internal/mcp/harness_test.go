@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/dispatch"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -47,6 +48,9 @@ func newWorld(t *testing.T, edit ...func(*httpx.Options, *Options)) *world {
 		Proposals: proposal.New(w.Store.Proposals(), utcNow, newID),
 		Frictions: friction.New(w.Store.Friction(), utcNow, newID, proposal.Check),
 		Agents:    w.Agents, Tasks: w.Tasks.Tasks, Workers: w.Tasks.Workers,
+		Events: event.NewService(event.Options{
+			Store: w.Store.Events(), Now: utcNow, Stopping: make(chan struct{}), OnError: func(err error) { t.Error(err) },
+		}),
 	}
 	for _, e := range edit {
 		e(&ho, &o)

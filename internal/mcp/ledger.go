@@ -20,12 +20,15 @@ type ledger struct {
 
 	mu       sync.Mutex
 	open     int
-	answered chan struct{} // closed and replaced by every response
-	written  []byte        // an unfinished line
+	streams  map[string]bool // ids of calls that have no response before their stream ends
+	answered chan struct{}   // closed and replaced by every response
+	written  []byte          // an unfinished line
 }
 
 func newLedger(ctx context.Context, in io.Reader, out io.Writer) *ledger {
-	return &ledger{ctx: ctx, in: bufio.NewReader(in), out: out, answered: make(chan struct{})}
+	return &ledger{
+		ctx: ctx, in: bufio.NewReader(in), out: out, answered: make(chan struct{}), streams: map[string]bool{},
+	}
 }
 
 // Read implements io.Reader.
@@ -40,15 +43,24 @@ func (l *ledger) Read(p []byte) (int, error) {
 		if len(l.rest) == 0 {
 			return 0, l.end(err)
 		}
-		if call, _ := kind(l.rest); call {
-			l.mu.Lock()
-			l.open++
-			l.mu.Unlock()
-		}
+		l.called(parse(l.rest))
 	}
 	n := copy(p, l.rest)
 	l.rest = l.rest[n:]
 	return n, nil
+}
+
+// called counts a call. A stream of notifications does not keep the input open.
+func (l *ledger) called(m message) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case len(m.ID) == 0 || m.Method == "":
+	case m.Method == listenMethod:
+		l.streams[string(m.ID)] = true
+	default:
+		l.open++
+	}
 }
 
 // end waits until every call has a response.
@@ -79,11 +91,7 @@ func (l *ledger) Write(p []byte) (int, error) {
 		if i < 0 {
 			return n, err
 		}
-		if _, answer := kind(l.written[:i]); answer {
-			l.open--
-			close(l.answered)
-			l.answered = make(chan struct{})
-		}
+		l.wrote(parse(l.written[:i]))
 		l.written = l.written[i+1:]
 	}
 }
@@ -91,14 +99,28 @@ func (l *ledger) Write(p []byte) (int, error) {
 // Close implements io.Closer. The owners of the streams close them.
 func (l *ledger) Close() error { return nil }
 
-// kind reports whether a line is a call or a response.
-func kind(line []byte) (call, answer bool) {
-	var m struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
+// wrote counts a response. The caller holds mu.
+func (l *ledger) wrote(m message) {
+	switch {
+	case len(m.ID) == 0 || m.Method != "":
+	case l.streams[string(m.ID)]:
+		delete(l.streams, string(m.ID))
+	default:
+		l.open--
+		close(l.answered)
+		l.answered = make(chan struct{})
 	}
-	if json.Unmarshal(line, &m) != nil || len(m.ID) == 0 {
-		return false, false
+}
+
+// message is what the ledger needs of a message: a call has both members, a response no method.
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+}
+
+func parse(line []byte) (m message) {
+	if json.Unmarshal(line, &m) != nil {
+		return message{}
 	}
-	return m.Method != "", m.Method == ""
+	return m
 }

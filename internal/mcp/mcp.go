@@ -23,6 +23,7 @@ import (
 	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
@@ -37,6 +38,7 @@ type Options struct {
 	Agents    *agent.Registry
 	Tasks     *dispatch.Tasks
 	Workers   *dispatch.Workers
+	Events    *event.Service
 
 	Version string // of the build; empty: "dev"
 	// PublicURL is the URL under which clients reach the server; nil: unknown.
@@ -68,14 +70,28 @@ func Mount(rt *httpx.Router, o Options) {
 	s := &server{
 		Options: o, router: rt, origin: http.NewCrossOriginProtection(), actions: map[string]identity.Action{},
 	}
-	tools := s.tools()
-	s.next = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return tools }, &sdk.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: MaxBody, PropagateRequestCancellation: true,
-		DisableLocalhostProtection: true, // local checks instead, with the public URL
+	older, newer := s.handler(s.tools(false)), s.handler(s.tools(true))
+	s.next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case listens(r):
+			s.serveListen(w, r)
+		case r.Header.Get("MCP-Protocol-Version") >= stepUp:
+			newer.ServeHTTP(w, r)
+		default:
+			older.ServeHTTP(w, r)
+		}
 	})
 	rt.Area(httpx.Area{Programs: true, CrossOrigin: true}, Path)
 	rt.Area(httpx.Area{Programs: true}, Path+"/")
 	rt.HandleRoute("POST "+Path, httpx.Route{Refuse: s.refuse}, s)
+}
+
+// handler serves requests without sessions.
+func (s *server) handler(m *sdk.Server) http.Handler {
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return m }, &sdk.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: MaxBody, PropagateRequestCancellation: true,
+		DisableLocalhostProtection: true, // local checks instead, with the public URL
+	})
 }
 
 // ServeHTTP checks the request as a whole; the SDK does the rest.
@@ -161,7 +177,8 @@ func (s *server) check(r *http.Request) error {
 }
 
 // stepUp is the first revision whose official client asks the user for the scope that a refusal
-// names. With older ones, the tool's own error is more helpful.
+// names. With older ones, the tool's own error is more helpful. It is also the first revision that
+// has subscriptions without sessions.
 const stepUp = "2026-07-28"
 
 // askForMore refuses a request as a whole if it calls a tool whose scope the user has not granted

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -16,14 +17,14 @@ import (
 	"github.com/parley-dev/parley/sdk/client"
 )
 
-// Remote is the server whose tools are forwarded.
+// Remote is the server whose tools and resources are forwarded.
 type Remote struct {
 	Client  *client.Client
 	Version string // of this build
 }
 
-// Forward serves the tools of a remote server on two streams until in or ctx ends. It gets the list
-// of tools from the server, and returns an error if it cannot reach it.
+// Forward serves the tools and resources of a remote server on two streams until in or ctx ends. It
+// gets their lists from the server, and returns an error if it cannot reach it.
 func Forward(ctx context.Context, r Remote, in io.Reader, out io.Writer) error {
 	f := &forwarder{remote: r, http: &http.Client{
 		Transport: r.Client.Transport(),
@@ -37,25 +38,25 @@ func Forward(ctx context.Context, r Remote, in io.Reader, out io.Writer) error {
 		return err
 	}
 	hello := session.InitializeResult()
-	local := sdk.NewServer(
-		&sdk.Implementation{
-			Name: hello.ServerInfo.Name, Title: hello.ServerInfo.Title, Version: hello.ServerInfo.Version,
-		},
-		&sdk.ServerOptions{
-			Instructions: hello.Instructions,
-			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
-		},
-	)
+	w := &watcher{forwarder: f, ctx: ctx}
+	local := w.server(hello)
+	defer w.stop()
 	for t, err := range session.Tools(ctx, nil) {
 		if err != nil {
 			return fmt.Errorf("list the tools of %s: %w", r.Client.URL(), err)
 		}
 		local.AddTool(t, f.call)
 	}
+	if err := f.addResources(ctx, local, session); err != nil {
+		return fmt.Errorf("list the resources of %s: %w", r.Client.URL(), err)
+	}
 	l := newLedger(ctx, in, out)
 	err = local.Run(ctx, &sdk.IOTransport{Reader: l, Writer: l})
-	if errors.Is(err, io.EOF) || ctx.Err() != nil {
+	switch {
+	case errors.Is(err, io.EOF), ctx.Err() != nil:
 		return nil
+	case errors.Is(err, io.ErrClosedPipe), errors.Is(err, syscall.EPIPE):
+		return nil // the client has gone without the end of its stream of notifications
 	}
 	return err
 }

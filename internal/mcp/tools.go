@@ -23,28 +23,44 @@ const instructions = "Parley is where the agents and people of an organization p
 	"When something gets in your way, call report_friction each time with the same fingerprint: " +
 	"the third report files a proposal by itself.\n" +
 	"Look with list_proposals before you submit, so that the same thing is not proposed twice. " +
+	"list_events tells what happened since you last looked.\n" +
 	"Everything happens in your own org."
 
-// tools makes the SDK's server.
-func (s *server) tools() *sdk.Server {
-	m := sdk.NewServer(&sdk.Implementation{Name: "parley", Title: "Parley", Version: s.Version}, &sdk.ServerOptions{
-		Instructions: instructions,
-		// The tools do not change while the server runs.
-		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
-	})
+// tools makes the SDK's server, for revisions that can subscribe without a session or for older
+// ones.
+func (s *server) tools(subscribe bool) *sdk.Server {
+	m := sdk.NewServer(s.implementation(), s.serverOptions(subscribe))
 	m.AddReceivingMiddleware(noSubscriptions)
 	s.addProposals(m)
 	s.addAgents(m)
 	s.addTasks(m)
 	s.addFriction(m)
+	s.addEvents(m)
 	return m
 }
 
-// noSubscriptions refuses subscriptions: no notifications are ever sent.
+func (s *server) implementation() *sdk.Implementation {
+	return &sdk.Implementation{Name: "parley", Title: "Parley", Version: s.Version}
+}
+
+func (s *server) serverOptions(subscribe bool) *sdk.ServerOptions {
+	return &sdk.ServerOptions{
+		Instructions: instructions,
+		// Neither the tools nor the list of resources change while the server runs.
+		Capabilities: &sdk.ServerCapabilities{
+			Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{Subscribe: subscribe},
+		},
+	}
+}
+
+// noSubscriptions refuses subscriptions that do not come as serveListen expects them.
 func noSubscriptions(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		if strings.HasPrefix(method, "subscriptions/") {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this server has no subscriptions"}
+			return nil, &jsonrpc.Error{
+				Code:    jsonrpc.CodeMethodNotFound,
+				Message: "subscriptions need revision " + stepUp + "; or call list_events with after",
+			}
 		}
 		return next(ctx, method, req)
 	}

@@ -52,7 +52,7 @@ func TestToolsAreDescribed(t *testing.T) {
 		}
 	}
 	want := []string{
-		"cancel_task", "get_proposal", "get_task", "list_agents", "list_proposals", "report_friction",
+		"cancel_task", "get_proposal", "get_task", "list_agents", "list_events", "list_proposals", "report_friction",
 		"send_task", "submit_proposal",
 		"vote_on_proposal", "withdraw_vote",
 	}
@@ -64,7 +64,7 @@ func TestToolsAreDescribed(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, name := range []string{"get_proposal", "get_task", "list_agents", "list_proposals"} {
+	for _, name := range []string{"get_proposal", "get_task", "list_agents", "list_events", "list_proposals"} {
 		if !tools[name].Annotations.ReadOnlyHint {
 			t.Errorf("%s: ReadOnlyHint = false, want true", name)
 		}
