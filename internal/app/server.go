@@ -27,6 +27,7 @@ import (
 	"github.com/parley-dev/parley/internal/sso"
 	"github.com/parley-dev/parley/internal/store"
 	"github.com/parley-dev/parley/internal/web"
+	"github.com/parley-dev/parley/internal/webhook"
 )
 
 // Limits against clients that hold a connection without using it.
@@ -62,11 +63,14 @@ type Server struct {
 	agents     *agent.Registry
 	directory  *agent.Directory
 	tasks      *dispatch.Service
-	pusher     *delivery.Client // nil: push notifications are off
+	sender     *delivery.Client
+	pusher     *delivery.Client // the sender; nil: push notifications are off
 	pushes     *pushMetrics
 	deliveries *delivery.Service
 	bus        *store.Bus // nil: there is no other node
 	events     *event.Service
+	webhooks   *webhook.Service
+	hooks      *webhookMetrics
 	http       *http.Server
 
 	metricsListener net.Listener // nil: /metrics is on the main listener
@@ -154,11 +158,12 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, t setti
 	}
 	s.probe = newProbe(s.store.Ping)
 	s.auth = identity.NewAuthenticator(s.store.Identity(), Now)
-	if err := s.newPusher(ctx); err != nil {
+	if err := s.newSender(ctx); err != nil {
 		return nil, err
 	}
 	s.newDeliveries()
 	s.newTasks(ids)
+	s.newWebhooks(ids)
 	s.newEvents()
 	s.newLogin(ids)
 	// Revocations by this node take effect here at once. Other nodes poll the epoch.
@@ -279,6 +284,7 @@ func (s *Server) Start() {
 	s.background.Go(func() { s.sweep(ctx) })
 	s.background.Go(func() { s.tasks.Run(ctx) })
 	s.background.Go(func() { s.deliveries.Run(ctx) })
+	s.background.Go(func() { s.webhooks.Run(ctx) })
 	s.background.Go(func() { s.events.Run(ctx, s.cfg.EventRetention) })
 	if s.bus != nil {
 		s.background.Go(func() { s.listen(ctx) })
@@ -317,10 +323,8 @@ func (s *Server) Shutdown() error {
 	if s.metricsHTTP != nil {
 		_ = s.metricsHTTP.Close() // an interrupted scrape is repeated
 	}
-	s.background.Wait() // also waits for pushes in flight, which have their own time limit
-	if s.pusher != nil {
-		s.pusher.Close()
-	}
+	s.background.Wait() // also waits for deliveries in flight, which have their own time limit
+	s.sender.Close()
 	flushCtx, cancelFlush := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancelFlush()
 	if ferr := s.auth.Flush(flushCtx); ferr != nil {

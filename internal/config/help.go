@@ -83,6 +83,7 @@ var help = map[string]string{
 	"PARLEY_MAX_STORED_TASKS":     "Stored tasks of the agents of one org, finished or not; ${default} if not given.",
 	"PARLEY_MAX_PUSH_CONFIGS":     "Active push configurations of one sender; ${default} if not given.",
 	"PARLEY_MAX_ORG_PUSH_CONFIGS": "Active push configurations of all senders of one org; ${default} if not given.",
+	"PARLEY_MAX_WEBHOOKS":         "Webhooks of one org; ${default} if not given.",
 	"PARLEY_MAX_WORKERS":          "Workers of one agent, by name; ${default} if not given.",
 	"PARLEY_MAX_CARD_AGENTS":      "Agents on one page of the platform's card; from 1 to 1000; ${default} if not given.",
 }

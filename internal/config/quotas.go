@@ -15,6 +15,7 @@ type Quotas struct {
 	MaxPushConfigs    int64 `default:"10000" env:"PARLEY_MAX_PUSH_CONFIGS" placeholder:"N" group:"quotas"`
 	MaxOrgPushConfigs int64 `default:"100000" env:"PARLEY_MAX_ORG_PUSH_CONFIGS" placeholder:"N" group:"quotas"`
 	MaxWorkers        int   `default:"1000" env:"PARLEY_MAX_WORKERS" placeholder:"N" group:"quotas"`
+	MaxWebhooks       int   `default:"100" env:"PARLEY_MAX_WEBHOOKS" placeholder:"N" group:"quotas"`
 	MaxCardAgents     int   `default:"1000" env:"PARLEY_MAX_CARD_AGENTS" placeholder:"N" group:"quotas"`
 }
 
@@ -23,7 +24,7 @@ func DefaultQuotas() Quotas {
 	return Quotas{
 		MaxAgents: 1000, MaxPublicAgents: 100, MaxKeys: 10_000, MaxPrincipalKeys: 100, MaxClients: 1000, MaxInvitations: 1000,
 		MaxLiveTasks: 100_000, MaxStoredTasks: 5_000_000, MaxPushConfigs: 10_000, MaxOrgPushConfigs: 100_000,
-		MaxWorkers: 1000, MaxCardAgents: 1000,
+		MaxWorkers: 1000, MaxWebhooks: 100, MaxCardAgents: 1000,
 	}
 }
 
@@ -44,6 +45,7 @@ func (q *Quotas) Validate() error {
 		{"max-push-configs", q.MaxPushConfigs},
 		{"max-org-push-configs", q.MaxOrgPushConfigs},
 		{"max-workers", int64(q.MaxWorkers)},
+		{"max-webhooks", int64(q.MaxWebhooks)},
 	} {
 		if c.n < 0 {
 			return fmt.Errorf("--%s must be 0 (no limit) or more; it is %d", c.flag, c.n)
