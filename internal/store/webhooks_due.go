@@ -218,25 +218,22 @@ func (s Webhooks) dueIn(ctx context.Context, o dueOrg, room *delivery.Room, most
 	return ids, more, err
 }
 
-// Behind implements webhook.Store. It reads the index of all idle webhooks, so this is a slow read.
+// Behind implements webhook.Store. It reads the index of all idle webhooks.
 func (s Webhooks) Behind(ctx context.Context) (out webhook.Behind, err error) {
 	now := s.d.clockNow(s.now)
-	err = s.slow(ctx, "", func(ctx context.Context, r reader) error {
-		out = webhook.Behind{}
-		if _, err := one(ctx, r, []any{&out.Due}, `SELECT count(*) FROM webhooks
-			WHERE due_at > 0 AND due_at <= `+now.sql, now.args...); err != nil {
-			return err
-		}
-		if _, err := one(ctx, r, []any{&out.Failed}, `SELECT count(*) FROM webhooks WHERE state = 'failed'`); err != nil {
-			return err
-		}
-		return each(ctx, r, func(r rows) error {
-			var org string
-			var n int64
-			err := r.Scan(&org, &n)
-			out.Orgs, out.Due = append(out.Orgs, org), out.Due+n
-			return err
-		}, `SELECT w.org_id, count(*) FROM webhooks w WHERE `+isBehind+` GROUP BY w.org_id`)
-	})
+	if _, err = one(ctx, s.eng, []any{&out.Due}, `SELECT count(*) FROM webhooks
+		WHERE due_at > 0 AND due_at <= `+now.sql, now.args...); err != nil {
+		return out, err
+	}
+	if _, err = one(ctx, s.eng, []any{&out.Failed}, `SELECT count(*) FROM webhooks WHERE state = 'failed'`); err != nil {
+		return out, err
+	}
+	err = each(ctx, s.eng, func(r rows) error {
+		var org string
+		var n int64
+		err := r.Scan(&org, &n)
+		out.Orgs, out.Due = append(out.Orgs, org), out.Due+n
+		return err
+	}, `SELECT w.org_id, count(*) FROM webhooks w WHERE `+isBehind+` GROUP BY w.org_id`)
 	return out, err
 }

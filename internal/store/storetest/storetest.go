@@ -163,6 +163,17 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"a token works as long as its client may have it", testNarrowClients},
 		{"a user ends the grants of programs", testPrograms},
 		{"the clients of an org are limited", testFewClients},
+		{"webhooks", testWebhooks},
+		{"webhooks of an org are limited", testWebhookQuota},
+		{"webhooks are created and rotated once", testWebhookOnce},
+		{"secrets of webhooks are rotated", testWebhookRotation},
+		{"webhooks get events once and in order", testWebhookOrder},
+		{"the last deliveries of webhooks are kept", testWebhookLog},
+		{"webhooks are given up and activated", testWebhookFails},
+		{"a lost node loses no event of webhooks", testWebhookLost},
+		{"webhooks are paused and resumed", testWebhookPause},
+		{"claims of webhooks", testWebhookClaims},
+		{"events are redelivered to webhooks", testRedelivery},
 	} {
 		if len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(c.name, word) }) {
 			continue
