@@ -137,6 +137,9 @@ func (s Webhooks) Create(
 
 // List implements webhook.Store.
 func (s Webhooks) List(ctx context.Context, org string) ([]webhook.Webhook, error) {
+	if _, err := Events(s).head(ctx, org); err != nil { // so that Head is up to date
+		return nil, err
+	}
 	list := []webhook.Webhook{}
 	now := s.now()
 	err := each(ctx, s.eng, func(r rows) error {
@@ -151,6 +154,9 @@ func (s Webhooks) List(ctx context.Context, org string) ([]webhook.Webhook, erro
 
 // Get implements webhook.Store.
 func (s Webhooks) Get(ctx context.Context, org, id string) (webhook.Webhook, error) {
+	if _, err := Events(s).head(ctx, org); err != nil { // so that Head is up to date
+		return webhook.Webhook{}, err
+	}
 	r, err := oneWebhook(ctx, s.eng, s.now(), org, id, "")
 	return r.Webhook, err
 }

@@ -186,34 +186,37 @@ const dueWebhookOrgs = `WITH RECURSIVE orgs (org) AS (
 	) first WHERE due <= %s`
 
 // dueIn chooses up to most due webhooks of an org and reserves room for them. more reports whether
-// there are others.
+// there are others. Webhooks whose last attempt failed get at most half of the slots of the org, so
+// that receivers that stall do not delay those that work.
 func (s Webhooks) dueIn(ctx context.Context, o dueOrg, room *delivery.Room, most int) (ids []string, more bool, err error) {
-	choose := func(r rows) error {
-		var id, receiver string
-		if err := r.Scan(&id, &receiver); err != nil {
-			return err
-		}
-		if len(ids) < most {
-			if _, fits := room.Take(o.org, receiver, 0); fits {
-				ids = append(ids, id)
-				return nil
-			}
-		}
-		more = true
-		return nil
-	}
 	if most <= 0 {
 		return nil, true, nil
 	}
-	if o.due > 0 {
+	choose := func(r rows) error {
+		var id, receiver string
+		var attempts int
+		if err := r.Scan(&id, &receiver, &attempts); err != nil {
+			return err
+		}
+		fits := len(ids) < most && (attempts == 0 || room.Left(o.org) > room.PerOrg/2)
+		if fits {
+			_, fits = room.Take(o.org, receiver, 0)
+		}
+		if fits {
+			ids = append(ids, id)
+		}
+		more = more || !fits
+		return nil
+	}
+	if o.news {
+		err = each(ctx, s.eng, choose, `SELECT w.id, w.receiver, w.attempts FROM webhooks w
+			WHERE w.org_id = $1 AND `+isBehind+` ORDER BY w.cursor`+limit(pushWindow), o.org)
+	}
+	if o.due > 0 && err == nil {
 		now := s.d.clockNow(s.now)
 		args := append(now.args, o.org) // now.args is not shared
-		err = each(ctx, s.eng, choose, fmt.Sprintf(`SELECT id, receiver FROM webhooks
+		err = each(ctx, s.eng, choose, fmt.Sprintf(`SELECT id, receiver, attempts FROM webhooks
 			WHERE org_id = $%d AND due_at > 0 AND due_at <= %s ORDER BY due_at`+limit(pushWindow), len(args), now.sql), args...)
-	}
-	if o.news && err == nil {
-		err = each(ctx, s.eng, choose, `SELECT w.id, w.receiver FROM webhooks w WHERE w.org_id = $1 AND `+isBehind+
-			` ORDER BY w.cursor`+limit(pushWindow), o.org)
 	}
 	return ids, more, err
 }

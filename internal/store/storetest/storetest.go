@@ -173,6 +173,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"a lost node loses no event of webhooks", testWebhookLost},
 		{"webhooks are paused and resumed", testWebhookPause},
 		{"claims of webhooks", testWebhookClaims},
+		{"webhooks that fail have a share", testWebhookShare},
 		{"events are redelivered to webhooks", testRedelivery},
 	} {
 		if len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(c.name, word) }) {

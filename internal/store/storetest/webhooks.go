@@ -623,6 +623,45 @@ func testWebhookClaims(w *world) {
 	}
 }
 
+// testWebhookShare: webhooks that fail use at most half of the slots of their org.
+func testWebhookShare(w *world) {
+	ctx := w.Context()
+	w.orgs("acme")
+	h := w.hooks(&hookReceiver{}, delivery.Retry{})
+	store := w.store.Webhooks()
+	q := h.quiet()
+	for i := range 4 {
+		h.create(fmt.Sprintf("https://h%d.example/", i), event.WebhookChanged)
+	}
+	h.happen(q, 1)
+	claimed, _, err := store.Claim(ctx, wideRoom(), []string{"acme"})
+	w.must(err)
+	for _, s := range claimed[1:] { // three have failed, and are due again
+		_, err = store.Progress(ctx, "acme", s.ID, func(p delivery.Progress, clock time.Time) (delivery.Progress, error) {
+			p.Attempts, p.DueAt, p.ClaimedUntil = 1, clock, time.Time{}
+			return p, nil
+		})
+		w.must(err)
+	}
+	_, err = store.Progress(ctx, "acme", claimed[0].ID, func(p delivery.Progress, clock time.Time) (delivery.Progress, error) {
+		p.DueAt, p.ClaimedUntil = time.Time{}, time.Time{}
+		return p, nil
+	})
+	w.must(err)
+	w.advance(time.Second)
+	room := wideRoom()
+	room.Orgs["acme"] = delivery.Load{Slots: 4}
+	got, left, err := store.Claim(ctx, room, []string{"acme"})
+	if err != nil || len(got) != 1 || got[0].ID != claimed[0].ID || len(left) != 1 {
+		w.Errorf("claimed %+v, left %v, %v; want the one that works", got, left, err)
+	}
+	room = wideRoom()
+	room.Orgs["acme"] = delivery.Load{Slots: 2}
+	if got, _, err = store.Claim(ctx, room, nil); err != nil || len(got) != 2 {
+		w.Errorf("claimed %+v, %v; want two of those that failed", got, err)
+	}
+}
+
 // testRedelivery: one event, or all since a time, are sent again under their own ids.
 func testRedelivery(w *world) {
 	ctx := w.Context()
