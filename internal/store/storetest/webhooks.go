@@ -122,6 +122,13 @@ func (h *hooks) quiet() webhook.Webhook {
 // run runs the service until the test ends. The clock of claims goes on.
 func (h *hooks) run() { h.w.background(h.Run) }
 
+// settled makes sure that all events have numbers, which PostgreSQL gives after the commit.
+func (h *hooks) settled() {
+	h.w.Helper()
+	_, err := h.List(h.w.Context(), h.admin)
+	h.w.must(err)
+}
+
 // passed waits until a webhook has passed all events.
 func (h *hooks) passed(id string) webhook.Webhook {
 	h.w.Helper()
@@ -541,6 +548,7 @@ func testWebhookPause(w *world) {
 	_, err := h.Update(ctx, h.admin, all.ID, webhook.Edit{State: &paused}) // 3
 	w.must(err)
 	h.happen(q, 3) // 4 to 6
+	h.settled()
 	if got, _, err := w.store.Webhooks().Claim(ctx, wideRoom(), []string{"acme"}); err != nil || len(got) != 0 {
 		w.Errorf("claimed %+v, %v; want nothing", got, err)
 	}
@@ -578,6 +586,8 @@ func testWebhookClaims(w *world) {
 	o.create("https://fast.example/")
 	h.happen(q, 1)
 	o.happen(oq, 1)
+	h.settled()
+	o.settled()
 	if got, _, err := store.Claim(ctx, wideRoom(), nil); err != nil || len(got) != 0 {
 		w.Errorf("claimed without news %+v, %v; want nothing", got, err)
 	}
@@ -611,6 +621,7 @@ func testWebhookClaims(w *world) {
 	types := []event.Type{event.WebhookChanged, event.KeyCreated}
 	_, err = h.Update(ctx, h.admin, rest[0].ID, webhook.Edit{Types: &types})
 	w.must(err)
+	h.settled()
 	_, err = store.Progress(ctx, "acme", rest[0].ID, func(p delivery.Progress, _ time.Time) (delivery.Progress, error) {
 		if !p.ClaimedUntil.IsZero() || !p.DueAt.IsZero() {
 			w.Errorf("progress after an edit = %+v, want no claim", p)
@@ -634,6 +645,7 @@ func testWebhookShare(w *world) {
 		h.create(fmt.Sprintf("https://h%d.example/", i), event.WebhookChanged)
 	}
 	h.happen(q, 1)
+	h.settled()
 	claimed, _, err := store.Claim(ctx, wideRoom(), []string{"acme"})
 	w.must(err)
 	for _, s := range claimed[1:] { // three have failed, and are due again
