@@ -15,9 +15,12 @@ import (
 	"github.com/parley-dev/parley/internal/wire"
 )
 
-// newSender makes the client that sends events to URLs. Its signing key, which signs pushes, is
-// shared by all nodes; the first one makes it.
-func (s *Server) newSender(ctx context.Context) error {
+// newPusher makes the client that pushes events. Its signing key is shared by all nodes; the
+// first one makes it.
+func (s *Server) newPusher(ctx context.Context) error {
+	if !s.cfg.Push {
+		return nil
+	}
 	fresh, err := delivery.NewKey()
 	if err != nil {
 		return fmt.Errorf("make a signing key: %w", err)
@@ -30,17 +33,15 @@ func (s *Server) newSender(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.sender, err = delivery.NewClient(delivery.ClientOptions{
+	s.pusher, err = delivery.NewClient(delivery.ClientOptions{
 		Allow: s.cfg.PushAllow, AllowFlag: "--push-allow", Key: key, Version: Version(), Now: Now, Logger: s.log,
 	})
-	if err == nil && s.cfg.Push {
-		s.pusher, s.pushes = s.sender, newPushMetrics(s.store, s.log)
-	}
+	s.pushes = newPushMetrics(s.store, s.log)
 	return err
 }
 
-// newDeliveries makes what pushes events of tasks. Without --push nothing is sent. Webhooks have an
-// engine of their own, so that neither delays the other.
+// newDeliveries makes what delivers events to URLs. Each kind of subscription has its source
+// here. Without --push nothing is sent.
 func (s *Server) newDeliveries() {
 	o := delivery.Options{
 		Store: s.store.Deliveries(),

@@ -63,14 +63,14 @@ type Server struct {
 	agents     *agent.Registry
 	directory  *agent.Directory
 	tasks      *dispatch.Service
-	sender     *delivery.Client
-	pusher     *delivery.Client // the sender; nil: push notifications are off
+	pusher     *delivery.Client // nil: push notifications are off
 	pushes     *pushMetrics
 	deliveries *delivery.Service
 	bus        *store.Bus // nil: there is no other node
 	events     *event.Service
 	webhooks   *webhook.Service
 	hooks      *webhookMetrics
+	hookSender *delivery.Client
 	http       *http.Server
 
 	metricsListener net.Listener // nil: /metrics is on the main listener
@@ -158,12 +158,14 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, t setti
 	}
 	s.probe = newProbe(s.store.Ping)
 	s.auth = identity.NewAuthenticator(s.store.Identity(), Now)
-	if err := s.newSender(ctx); err != nil {
+	if err := s.newPusher(ctx); err != nil {
 		return nil, err
 	}
 	s.newDeliveries()
 	s.newTasks(ids)
-	s.newWebhooks(ids)
+	if err := s.newWebhooks(ids); err != nil {
+		return nil, err
+	}
 	s.newEvents()
 	s.newLogin(ids)
 	// Revocations by this node take effect here at once. Other nodes poll the epoch.
@@ -324,7 +326,10 @@ func (s *Server) Shutdown() error {
 		_ = s.metricsHTTP.Close() // an interrupted scrape is repeated
 	}
 	s.background.Wait() // also waits for deliveries in flight, which have their own time limit
-	s.sender.Close()
+	if s.pusher != nil {
+		s.pusher.Close()
+	}
+	s.hookSender.Close()
 	flushCtx, cancelFlush := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancelFlush()
 	if ferr := s.auth.Flush(flushCtx); ferr != nil {

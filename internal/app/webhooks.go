@@ -8,14 +8,22 @@ import (
 )
 
 // newWebhooks makes the service for webhooks, which also delivers their events. newEvents tells it
-// which logs have grown.
-func (s *Server) newWebhooks(ids *ids) {
+// which logs have grown. It has a delivery engine and a client of its own, so that pushes and
+// webhooks do not delay each other, and webhooks work without --push.
+func (s *Server) newWebhooks(ids *ids) (err error) {
+	s.hookSender, err = delivery.NewClient(delivery.ClientOptions{
+		Allow: s.cfg.PushAllow, AllowFlag: "--push-allow", Version: Version(), Now: Now, Logger: s.log,
+	})
+	if err != nil {
+		return err
+	}
 	s.hooks = newWebhookMetrics()
 	s.webhooks = webhook.NewService(webhook.Options{
-		Store: s.store.Webhooks(), Log: s.store.Events(), Sender: s.sender, CheckURL: s.sender.CheckURL,
+		Store: s.store.Webhooks(), Log: s.store.Events(), Sender: s.hookSender, CheckURL: s.hookSender.CheckURL,
 		Now: Now, NewID: ids.next, Base: s.base(), Most: s.cfg.MaxWebhooks, OnAttempt: s.hooks.count,
 		OnError: func(err error) { s.log.Error("background work on webhooks failed", "error", err) },
 	})
+	return nil
 }
 
 // webhookMetrics are the metrics of webhooks.

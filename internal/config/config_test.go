@@ -324,7 +324,7 @@ func TestQuotasAreChecked(t *testing.T) {
 		"--max-agents=0": true, "--max-agents=-1": false, "--max-public-agents=-1": false, "--max-keys=-1": false,
 		"--max-principal-keys=-1": false, "--max-clients=-1": false, "--max-invitations=-1": false,
 		"--max-live-tasks=-1": false, "--max-stored-tasks=-1": false, "--max-push-configs=-1": false,
-		"--max-org-push-configs=-1": false, "--max-workers=-1": false, "--max-webhooks=-1": false,
+		"--max-org-push-configs=-1": false, "--max-workers=-1": false,
 		"--max-card-agents=0": false, "--max-card-agents=1001": false,
 		"--max-card-agents=10": true,
 	} {

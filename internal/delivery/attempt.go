@@ -17,7 +17,7 @@ func (s *Service) deliver(stopping context.Context, sub *Subscription) error {
 		return fmt.Errorf("no source for subscriptions of kind %q", sub.Kind)
 	}
 	ctx := context.WithoutCancel(stopping)
-	passed, written := sub.Cursor, time.Now()
+	start, passed, written := sub.Cursor, sub.Cursor, time.Now()
 	for e, err := range source.Events(ctx, sub) {
 		if err != nil {
 			return err
@@ -41,9 +41,8 @@ func (s *Service) deliver(stopping context.Context, sub *Subscription) error {
 		}
 		written = time.Now()
 	}
-	moved := passed > sub.Cursor
 	return s.settle(ctx, sub, func(p Progress, clock time.Time) Progress {
-		if p.Cursor = passed; moved && passed < p.Head {
+		if p.Cursor = passed; passed > start && passed < p.Head {
 			p.DueAt = clock // the list has grown meanwhile
 		}
 		return p

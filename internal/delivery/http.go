@@ -26,10 +26,10 @@ type ClientOptions struct {
 	Allow     []string // host, host:port, IP or CIDR to allow although it is not public, also over http
 	AllowFlag string   // names the setting of Allow in errors
 
-	Key     ed25519.PrivateKey
-	Version string           // of the program; default "dev"
-	Now     func() time.Time // default time.Now
-	Timeout time.Duration    // of a whole request; default 10 s
+	Key     ed25519.PrivateKey // signs requests without Sign; nil if all have it
+	Version string             // of the program; default "dev"
+	Now     func() time.Time   // default time.Now
+	Timeout time.Duration      // of a whole request; default 10 s
 
 	Logger *slog.Logger // gets details that owners of subscriptions must not see; default slog.Default()
 
@@ -64,8 +64,8 @@ func NewClient(o ClientOptions) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(o.Key) != ed25519.PrivateKeySize {
-		return nil, errors.New("delivery: the signing key is missing or has the wrong size")
+	if o.Key != nil && len(o.Key) != ed25519.PrivateKeySize {
+		return nil, errors.New("delivery: the signing key has the wrong size")
 	}
 	timeout := cmp.Or(o.Timeout, defaultTimeout)
 	c := &Client{
@@ -193,6 +193,9 @@ func (c *Client) request(ctx context.Context, r *Request) (*http.Request, error)
 func (c *Client) sign(r *Request, at time.Time) (string, error) {
 	if r.Sign != nil {
 		return r.Sign(r.ID, at, r.Body), nil
+	}
+	if c.key == nil {
+		return "", errors.New("delivery: there is no key to sign the request with")
 	}
 	return sign(c.key, r.Token, r.ID, at, r.Body)
 }

@@ -133,18 +133,23 @@ func TestPassedEventsAreWrittenFromTimeToTime(t *testing.T) {
 // would end.
 func TestAListThatGrowsIsReadAgain(t *testing.T) {
 	t.Parallel()
-	until := time.Unix(2030, 0)
-	store := &kept{Subscription{
-		Key:      Key{Kind: testKind, Org: "acme"},
-		Progress: Progress{State: Active, Head: 2, DueAt: until, ClaimedUntil: until},
-	}}
-	s := New(Options{Store: store, Sources: from(list{{Seq: 1}}), Sender: &answering{}})
-	claimed := store.Subscription
-	if err := s.deliver(t.Context(), &claimed); err != nil {
-		t.Fatal(err)
-	}
-	if p := store.Progress; p.Cursor != 1 || !p.ClaimedUntil.IsZero() || !p.DueAt.Equal(time.Unix(2000, 0)) {
-		t.Errorf("progress %+v, want it due at once and not claimed", p)
+	for name, e := range map[string]Event{
+		"passed":    {Seq: 1},
+		"delivered": {Seq: 1, Encode: func() (map[string]string, []byte) { return nil, nil }},
+	} {
+		until := time.Unix(2030, 0)
+		store := &kept{Subscription{
+			Key:      Key{Kind: testKind, Org: "acme"},
+			Progress: Progress{State: Active, Head: 2, DueAt: until, ClaimedUntil: until},
+		}}
+		s := New(Options{Store: store, Sources: from(list{e}), Sender: &recorder{}})
+		claimed := store.Subscription
+		if err := s.deliver(t.Context(), &claimed); err != nil {
+			t.Fatal(err)
+		}
+		if p := store.Progress; p.Cursor != 1 || !p.ClaimedUntil.IsZero() || !p.DueAt.Equal(time.Unix(2000, 0)) {
+			t.Errorf("%s: progress %+v, want it due at once and not claimed", name, p)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -114,8 +115,11 @@ func join(base string, segments ...string) string {
 // appendMember appends a member with a string value. The name must not need escapes.
 func appendMember(b []byte, name, value string) []byte {
 	b = append(append(append(b, '"'), name...), '"', ':')
-	quoted, _ := json.Marshal(value) // cannot fail for a string
-	return append(b, quoted...)
+	var quoted bytes.Buffer
+	enc := json.NewEncoder(&quoted)
+	enc.SetEscapeHTML(false) // keeps links readable
+	_ = enc.Encode(value)    // cannot fail for a string
+	return append(b, bytes.TrimSuffix(quoted.Bytes(), []byte{'\n'})...)
 }
 
 // appendData appends the data as it is: it is JSON already.

@@ -52,12 +52,13 @@ var phrases = map[event.Type]string{
 	event.FollowupDone:     "finished the follow-up %s",
 	event.FollowupCanceled: "canceled the follow-up %s",
 	event.FollowupReopened: "reopened the follow-up %s",
+	"followup.edited":      "edited the follow-up %s",
 
 	event.FrictionReported: "reported the friction %s",
 	event.FrictionFiled:    "filed a proposal for the friction %s",
 
 	event.TaskCreated:       "sent the task %s",
-	event.TaskInputRequired: "waits for input to the task %s",
+	event.TaskInputRequired: "waits for the sender of the task %s",
 	event.TaskCompleted:     "completed the task %s",
 	event.TaskFailed:        "reported a failure of the task %s",
 	event.TaskCanceled:      "canceled the task %s",
@@ -89,7 +90,7 @@ var phrases = map[event.Type]string{
 	event.WebhookCreated: "created the webhook %s",
 	event.WebhookChanged: "changed the webhook %s",
 	event.WebhookDeleted: "deleted the webhook %s",
-	event.WebhookFailed:  "gave up the webhook %s after three days of failures",
+	event.WebhookFailed:  "stopped the webhook %s, because its deliveries failed",
 
 	"webhook.ping": "sent a ping to the webhook %s",
 }
@@ -141,7 +142,7 @@ func (r record) name() string {
 // line says in one line who did what to which record. escape is applied to what users wrote.
 func (r record) line(escape func(string) string) string {
 	say := func(s string) string { return escape(shorten(s)) }
-	name := quote(say(r.name()))
+	name := quote(escape(cmp.Or(shorten(r.name()), shorten(r.id))))
 	if r.Type == event.AgentPresence {
 		if status := r.text("status"); status != "" {
 			return "The agent " + name + " is now " + say(status)
