@@ -32,7 +32,8 @@ type webhookMetrics struct{ attempts *prometheus.CounterVec }
 func newWebhookMetrics() *webhookMetrics {
 	m := &webhookMetrics{attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "parley_webhook_attempts_total",
-		Help: "Attempts to deliver an event to a webhook, by outcome: delivered, failed (will be repeated) or dead (given up).",
+		Help: "Attempts to deliver an event to a webhook, by outcome: delivered, failed (will be repeated) or " +
+			"dead (given up).",
 	}, []string{"outcome"})}
 	for _, o := range delivery.Outcomes {
 		m.attempts.WithLabelValues(string(o)) // export all outcomes from the start

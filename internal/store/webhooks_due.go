@@ -157,7 +157,8 @@ func (s Webhooks) dueOrgs(ctx context.Context, news []string) ([]dueOrg, error) 
 			}
 			found[org].news = true
 			return err
-		}, `SELECT DISTINCT w.org_id FROM webhooks w WHERE w.org_id IN (`+strings.Join(marks, ", ")+`) AND `+isBehind, args...)
+		}, `SELECT DISTINCT w.org_id FROM webhooks w
+			WHERE w.org_id IN (`+strings.Join(marks, ", ")+`) AND `+isBehind, args...)
 	}
 	out := make([]dueOrg, 0, len(found))
 	for _, o := range found {
@@ -188,7 +189,9 @@ const dueWebhookOrgs = `WITH RECURSIVE orgs (org) AS (
 // dueIn chooses up to most due webhooks of an org and reserves room for them. more reports whether
 // there are others. Webhooks whose last attempt failed get at most half of the slots of the org, so
 // that receivers that stall do not delay those that work.
-func (s Webhooks) dueIn(ctx context.Context, o dueOrg, room *delivery.Room, most int) (ids []string, more bool, err error) {
+func (s Webhooks) dueIn(
+	ctx context.Context, o dueOrg, room *delivery.Room, most int,
+) (ids []string, more bool, err error) {
 	if most <= 0 {
 		return nil, true, nil
 	}
@@ -216,7 +219,8 @@ func (s Webhooks) dueIn(ctx context.Context, o dueOrg, room *delivery.Room, most
 		now := s.d.clockNow(s.now)
 		args := append(now.args, o.org) // now.args is not shared
 		err = each(ctx, s.eng, choose, fmt.Sprintf(`SELECT id, receiver, attempts FROM webhooks
-			WHERE org_id = $%d AND due_at > 0 AND due_at <= %s ORDER BY due_at`+limit(pushWindow), len(args), now.sql), args...)
+			WHERE org_id = $%d AND due_at > 0 AND due_at <= %s ORDER BY due_at`+limit(pushWindow),
+			len(args), now.sql), args...)
 	}
 	return ids, more, err
 }

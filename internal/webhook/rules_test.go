@@ -160,16 +160,16 @@ func (m *memory) add(typ event.Type, subject string, scope event.Scope, data str
 func TestSelection(t *testing.T) {
 	t.Parallel()
 	m := &memory{}
-	m.add(event.ProposalDrafted, "proposal:p", event.Draft("user:ann"), `{"category":"security","priority":"high"}`)      // 1
-	m.add(event.ProposalOpened, "proposal:p", event.Members, `{"title":"x","category":"security","priority":"high"}`)     // 2
-	m.add(event.ProposalOpened, "proposal:q", event.Members, `{"category":"process","priority":"high","title":"\u0022"}`) // 3
-	m.add(event.ProposalVoted, "proposal:p", event.Members, `{"category":"security","priority":"low"}`)                   // 4
-	m.add(event.KeyCreated, "key:k", event.Admins, `{"category":"x"}`)                                                    // 5
-	m.add(event.TaskCreated, "task:t", event.Only("agent:bot"), `{}`)                                                     // 6
-	m.add(event.WebhookCreated, "webhook:hook-1", event.Admins, `{}`)                                                     // 7
-	m.add(event.WebhookCreated, "webhook:hook-2", event.Admins, `{}`)                                                     // 8
-	m.add(event.WebhookChanged, "webhook:hook-1", event.Admins, `{}`)                                                     // 9
-	m.add(event.ProposalEdited, "proposal:p", event.Draft("user:ann"), `{}`)                                              // 10
+	m.add(event.ProposalDrafted, "proposal:p", event.Draft("user:ann"), `{"category":"security","priority":"high"}`)  // 1
+	m.add(event.ProposalOpened, "proposal:p", event.Members, `{"title":"x","category":"security","priority":"high"}`) // 2
+	m.add(event.ProposalOpened, "proposal:q", event.Members, `{"category":"process","priority":"high","title":"x"}`)  // 3
+	m.add(event.ProposalVoted, "proposal:p", event.Members, `{"category":"security","priority":"low"}`)               // 4
+	m.add(event.KeyCreated, "key:k", event.Admins, `{"category":"x"}`)                                                // 5
+	m.add(event.TaskCreated, "task:t", event.Only("agent:bot"), `{}`)                                                 // 6
+	m.add(event.WebhookCreated, "webhook:hook-1", event.Admins, `{}`)                                                 // 7
+	m.add(event.WebhookCreated, "webhook:hook-2", event.Admins, `{}`)                                                 // 8
+	m.add(event.WebhookChanged, "webhook:hook-1", event.Admins, `{}`)                                                 // 9
+	m.add(event.ProposalEdited, "proposal:p", event.Draft("user:ann"), `{}`)                                          // 10
 	for _, c := range []struct {
 		name   string
 		edit   func(*Webhook)

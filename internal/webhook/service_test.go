@@ -329,13 +329,19 @@ func TestBadReceiversDelayNobody(t *testing.T) {
 		status int
 		error  string // in the error of the delivery
 	}{
-		"stalls":         {func(int, http.ResponseWriter, *http.Request) { <-hold }, 0, "did not respond within"},
-		"redirects":      {func(_ int, w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, 307) }, 307, "redirects are not followed"},
+		"stalls": {func(int, http.ResponseWriter, *http.Request) { <-hold }, 0, "did not respond within"},
+		"redirects": {
+			func(_ int, w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, 307) },
+			307, "redirects are not followed",
+		},
 		"garbage length": {raw("HTTP/1.1 500 X\r\nContent-Length: -5\r\n\r\n"), 0, "could not be reached"},
-		"long length":    {raw("HTTP/1.1 503 X\r\nRetry-After: 90\r\nContent-Length: 99999999999\r\n\r\nshort"), 503, "responded with 503"},
-		"endless":        {raw("HTTP/1.1 500 X\r\n\r\n" + strings.Repeat("x", 1000)), 500, "responded with 500"},
-		"no HTTP":        {raw("SSH-2.0\r\n"), 0, "could not be reached"},
-		"header only":    {raw("HTTP/1.1 500 X\r\nX: "), 0, "did not respond within"},
+		"long length": {
+			raw("HTTP/1.1 503 X\r\nRetry-After: 90\r\nContent-Length: 99999999999\r\n\r\nshort"),
+			503, "responded with 503",
+		},
+		"endless":     {raw("HTTP/1.1 500 X\r\n\r\n" + strings.Repeat("x", 1000)), 500, "responded with 500"},
+		"no HTTP":     {raw("SSH-2.0\r\n"), 0, "could not be reached"},
+		"header only": {raw("HTTP/1.1 500 X\r\nX: "), 0, "did not respond within"},
 	}
 	hooks := map[string]webhook.Webhook{}
 	for name, c := range bad {
@@ -417,7 +423,8 @@ func TestARestartLosesNothing(t *testing.T) {
 	}
 	text := "by a command"
 	command := webhook.NewService(webhook.Options{
-		Store: st.Webhooks(), Log: st.Events(), CheckURL: func(string) error { return nil }, Now: orgtest.Now, NewID: orgtest.NewID,
+		Store: st.Webhooks(), Log: st.Events(), CheckURL: func(string) error { return nil },
+		Now: orgtest.Now, NewID: orgtest.NewID,
 	})
 	if _, err := command.Update(t.Context(), s.admin, s.quiet.ID, webhook.Edit{Description: &text}); err != nil {
 		t.Fatal(err)

@@ -172,7 +172,10 @@ func testWebhookLost(w *world) {
 	w.orgs("acme")
 	retry := delivery.Retry{Claim: 400 * time.Millisecond}
 	stuck := make(chan struct{})
-	lost := &hookReceiver{answer: func(*delivery.Request) error { <-stuck; return errors.New("this result must be ignored") }}
+	lost := &hookReceiver{answer: func(*delivery.Request) error {
+		<-stuck
+		return errors.New("this result must be ignored")
+	}}
 	first := w.hooks(lost, retry)
 	q := first.quiet()
 	all := first.create("https://a.example/", event.WebhookChanged)
@@ -293,7 +296,8 @@ func testWebhookClaims(w *world) {
 		return p, errs.ErrNotFound
 	})
 	w.want(err, errs.NotFound)
-	if again, _, err := store.Claim(ctx, wideRoom(), []string{"acme"}); err != nil || len(again) != 1 || again[0].ID != rest[0].ID {
+	again, _, err := store.Claim(ctx, wideRoom(), []string{"acme"})
+	if err != nil || len(again) != 1 || again[0].ID != rest[0].ID {
 		w.Errorf("claimed %+v, %v; want the edited one", again, err)
 	}
 }
@@ -319,10 +323,11 @@ func testWebhookShare(w *world) {
 		})
 		w.must(err)
 	}
-	_, err = store.Progress(ctx, "acme", claimed[0].ID, func(p delivery.Progress, clock time.Time) (delivery.Progress, error) {
+	idle := func(p delivery.Progress, _ time.Time) (delivery.Progress, error) {
 		p.DueAt, p.ClaimedUntil = time.Time{}, time.Time{}
 		return p, nil
-	})
+	}
+	_, err = store.Progress(ctx, "acme", claimed[0].ID, idle)
 	w.must(err)
 	w.advance(time.Second)
 	room := wideRoom()
