@@ -454,7 +454,8 @@ func TestPing(t *testing.T) {
 		t.Error("a ping was sent without being asked for")
 	}
 	d, err := s.Ping(t.Context(), s.admin, hook.ID)
-	if err != nil || d.Status != 200 || d.Outcome != delivery.Delivered || d.Response != "hello" || d.Type != webhook.Ping {
+	if err != nil || d.Status != 200 || d.Outcome != delivery.Delivered || d.Response != "hello" ||
+		d.Type != webhook.Ping {
 		t.Errorf("ping = %+v, %v", d, err)
 	}
 	g := r.all()[0]

@@ -179,7 +179,8 @@ func testWebhooks(w *world) {
 		w.Errorf("secret = %d bytes, %v; want 32", len(raw), err)
 	}
 	got := h.get(made.ID)
-	if got.URL != "https://a.example/x" || !slices.Equal(got.Types, []event.Type{event.KeyCreated, event.WebhookChanged}) ||
+	types := []event.Type{event.KeyCreated, event.WebhookChanged}
+	if got.URL != "https://a.example/x" || !slices.Equal(got.Types, types) ||
 		!slices.Equal(got.Categories, []string{"security"}) || !slices.Equal(got.Priorities, []string{"high", "low"}) ||
 		got.Description != "To a" || got.Format != webhook.Slack || got.State != webhook.Active || got.Version != 1 ||
 		got.CreatedBy != "user:root" || got.PublicKey != made.PublicKey || !got.CreatedAt.Equal(made.CreatedAt) {
