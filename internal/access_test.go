@@ -22,6 +22,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/webhook"
 )
 
 // proofs are the parameters that prove an authorization: an Access, or what a service made
@@ -63,6 +64,9 @@ var withoutProof = []struct {
 		"dispatch.Service.Run", "dispatch.Service.Sweep", "dispatch.Service.Hint", "dispatch.Service.HintAll",
 		"dispatch.Service.Stop", "dispatch.Service.Stopping",
 		"event.Service.Run", "event.Service.Changed", "event.Service.ChangedAll",
+	}},
+	{"runs in the background, for all orgs, and counts for metrics", []string{
+		"webhook.Service.Run", "webhook.Service.Changed", "webhook.Service.Counts",
 	}},
 	{"wires a built-in agent at the start of the server", []string{"dispatch.Workers.Host"}},
 	{"returns a setting of the server", []string{"dispatch.Tasks.Pushes", "oauth.Service.Lifetimes"}},
@@ -171,6 +175,17 @@ var accepted = map[string][]identity.Action{
 	"identity.OrgAdmin.RevokeInvitation": {identity.ManageMembers},
 
 	"account.Accounts.ResetLink": {identity.ManageMembers},
+
+	"webhook.Service.Create":         {identity.ManageWebhooks},
+	"webhook.Service.List":           {identity.ManageWebhooks},
+	"webhook.Service.Get":            {identity.ManageWebhooks},
+	"webhook.Service.Update":         {identity.ManageWebhooks},
+	"webhook.Service.Delete":         {identity.ManageWebhooks},
+	"webhook.Service.Rotate":         {identity.ManageWebhooks},
+	"webhook.Service.Ping":           {identity.ManageWebhooks},
+	"webhook.Service.Deliveries":     {identity.ManageWebhooks},
+	"webhook.Service.Redeliver":      {identity.ManageWebhooks},
+	"webhook.Service.RedeliverSince": {identity.ManageWebhooks},
 
 	"oauth.Service.Clients":      {identity.ReadClients},
 	"oauth.Service.OrgClient":    {identity.ReadClients, identity.ManageClients},
@@ -296,6 +311,7 @@ func services() []any {
 		identity.NewOrgAdmin(identity.OrgAdminOptions{Now: now, NewID: newID}),
 		account.New(nil, nil, nil, now),
 		oauth.New(oauth.Options{Now: now, NewID: newID}),
+		webhook.NewService(webhook.Options{Now: now, NewID: newID}),
 	}
 }
 
@@ -454,7 +470,8 @@ func serviceTypes(t *testing.T) map[string]*service {
 		return types[name]
 	}
 	for _, f := range goFiles(t) {
-		holdsData := slices.Contains(domain, f.pkg) && !slices.Contains(withoutData, f.pkg) || f.pkg == "internal/delivery"
+		holdsData := slices.Contains(domain, f.pkg) && !slices.Contains(withoutData, f.pkg) ||
+			f.pkg == "internal/delivery" || f.pkg == "internal/webhook"
 		if f.isTest() || !holdsData {
 			continue
 		}

@@ -32,7 +32,7 @@ var layers = [][]string{
 		"internal/store", "internal/store/storetest", "internal/config", "internal/clilogin",
 	},
 	{"internal/httpx", "internal/wire"},
-	{"internal/dispatch"},
+	{"internal/dispatch", "internal/webhook"},
 	{"internal/stream", "internal/delivery"},
 	{"internal/outbound"},
 	{

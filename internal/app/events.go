@@ -16,6 +16,7 @@ func (s *Server) newEvents() {
 	})
 	s.store.OnEvents(func(org string) {
 		s.events.Changed(org)
+		s.webhooks.Changed(org)
 		if s.bus != nil {
 			s.bus.Publish(eventTopic + org)
 		}

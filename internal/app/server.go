@@ -26,6 +26,7 @@ import (
 	"github.com/parley-dev/parley/internal/sso"
 	"github.com/parley-dev/parley/internal/store"
 	"github.com/parley-dev/parley/internal/web"
+	"github.com/parley-dev/parley/internal/webhook"
 )
 
 // Limits against clients that hold a connection without using it.
@@ -66,6 +67,9 @@ type Server struct {
 	deliveries *delivery.Service
 	bus        *store.Bus // nil: there is no other node
 	events     *event.Service
+	webhooks   *webhook.Service
+	hooks      *webhookMetrics
+	hookSender *delivery.Client
 	http       *http.Server
 
 	metricsListener net.Listener // nil: /metrics is on the main listener
@@ -155,6 +159,9 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, t setti
 	}
 	s.newDeliveries()
 	s.newTasks(ids)
+	if err := s.newWebhooks(ids); err != nil {
+		return nil, err
+	}
 	s.newEvents()
 	s.newLogin(ids)
 	// Revocations by this node take effect here at once. Other nodes poll the epoch.
@@ -275,6 +282,7 @@ func (s *Server) Start() {
 	s.background.Go(func() { s.sweep(ctx) })
 	s.background.Go(func() { s.tasks.Run(ctx) })
 	s.background.Go(func() { s.deliveries.Run(ctx) })
+	s.background.Go(func() { s.webhooks.Run(ctx) })
 	s.background.Go(func() { s.events.Run(ctx, s.cfg.EventRetention) })
 	if s.bus != nil {
 		s.background.Go(func() { s.listen(ctx) })
@@ -313,10 +321,11 @@ func (s *Server) Shutdown() error {
 	if s.metricsHTTP != nil {
 		_ = s.metricsHTTP.Close() // an interrupted scrape is repeated
 	}
-	s.background.Wait() // also waits for pushes in flight, which have their own time limit
+	s.background.Wait() // also waits for deliveries in flight, which have their own time limit
 	if s.pusher != nil {
 		s.pusher.Close()
 	}
+	s.hookSender.Close()
 	flushCtx, cancelFlush := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancelFlush()
 	if ferr := s.auth.Flush(flushCtx); ferr != nil {

@@ -44,6 +44,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 	if s.pushes != nil {
 		metrics.MustRegister(s.pushes.collectors()...)
 	}
+	metrics.MustRegister(s.hooks.collectors(s.webhooks)...)
 	router := httpx.NewRouter(httpx.Options{
 		Authenticator:    s.auth,
 		Logger:           s.log,

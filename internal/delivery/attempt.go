@@ -17,13 +17,20 @@ func (s *Service) deliver(stopping context.Context, sub *Subscription) error {
 		return fmt.Errorf("no source for subscriptions of kind %q", sub.Kind)
 	}
 	ctx := context.WithoutCancel(stopping)
-	passed := sub.Cursor
+	start, passed, written := sub.Cursor, sub.Cursor, time.Now()
 	for e, err := range source.Events(ctx, sub) {
 		if err != nil {
 			return err
 		}
 		passed = e.Seq
 		if e.Encode == nil {
+			// A long list of events that the receiver does not get must not outlast the claim.
+			if time.Since(written) > s.retry.Claim/3 {
+				if err := s.pass(ctx, sub, passed); err != nil || sub.ClaimedUntil.IsZero() {
+					return err
+				}
+				written = time.Now()
+			}
 			continue
 		}
 		if stopping.Err() != nil {
@@ -32,9 +39,20 @@ func (s *Service) deliver(stopping context.Context, sub *Subscription) error {
 		if more, err := s.send(ctx, sub, &e); err != nil || !more {
 			return err
 		}
+		written = time.Now()
 	}
+	return s.settle(ctx, sub, func(p Progress, clock time.Time) Progress {
+		if p.Cursor = passed; passed > start && passed < p.Head {
+			p.DueAt = clock // the list has grown meanwhile
+		}
+		return p
+	})
+}
+
+// pass moves the cursor over events that the receiver does not get.
+func (s *Service) pass(ctx context.Context, sub *Subscription, to int64) error {
 	return s.settle(ctx, sub, func(p Progress, _ time.Time) Progress {
-		p.Cursor = passed
+		p.Cursor = to
 		return p
 	})
 }
@@ -42,13 +60,19 @@ func (s *Service) deliver(stopping context.Context, sub *Subscription) error {
 // send sends one event and records the outcome. more reports whether the next event may be
 // sent under the same claim.
 func (s *Service) send(ctx context.Context, sub *Subscription, e *Event) (more bool, err error) {
-	failure := s.try(ctx, sub, e)
+	began := time.Now()
+	response, failure := s.try(ctx, sub, e)
+	tried := &Attempt{
+		Seq: e.Seq, EventID: e.ID, Type: e.Type, Number: sub.Attempts + 1, Latency: time.Since(began), Response: response,
+	}
 	outcome := Delivered
 	if failure != nil {
 		outcome = Failed // also if the result cannot be recorded
 	}
 	err = s.settle(ctx, sub, func(p Progress, clock time.Time) Progress {
 		p, outcome = s.retry.settled(p, e, failure, clock)
+		tried.At, tried.Outcome, tried.Error = clock, outcome, p.LastError
+		p.Tried = tried
 		return p
 	})
 	if s.onAttempt != nil {
@@ -58,7 +82,7 @@ func (s *Service) send(ctx context.Context, sub *Subscription, e *Event) (more b
 }
 
 // try makes one attempt. Its timeout is shorter than the claim.
-func (s *Service) try(ctx context.Context, sub *Subscription, e *Event) (err error) {
+func (s *Service) try(ctx context.Context, sub *Subscription, e *Event) (_ Response, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.retry.Claim*2/3)
 	defer cancel()
 	defer func() {
@@ -67,10 +91,15 @@ func (s *Service) try(ctx context.Context, sub *Subscription, e *Event) (err err
 		}
 	}()
 	header, body := e.Encode()
-	return s.sender.Send(ctx, &Request{
-		Subscription: *sub, Seq: e.Seq, ID: requestID(sub.Key, e.Seq), Attempt: sub.Attempts + 1,
-		Header: header, Body: body,
-	})
+	r := &Request{
+		Subscription: *sub, Seq: e.Seq, ID: e.ID, Attempt: sub.Attempts + 1,
+		Header: header, Body: body, Sign: e.Sign,
+	}
+	if r.ID == "" {
+		r.ID = requestID(sub.Key, e.Seq)
+	}
+	err = s.sender.Send(ctx, r)
+	return r.Response, err
 }
 
 // settle writes the result of an attempt if this node still holds the claim. If the
@@ -99,6 +128,7 @@ func (s *Service) settle(
 	})
 	if err == nil {
 		sub.Progress = out
+		sub.Tried = nil
 	}
 	return err
 }

@@ -51,6 +51,28 @@ type Progress struct {
 	Attempts      int // failed attempts to deliver the event after the cursor
 	LastError     string
 	LastAttemptAt time.Time
+	FailingSince  time.Time // the first failure since the last success; only for a Retry with For
+	// Tried is the attempt that led to this progress, for stores that keep a log of attempts.
+	Tried *Attempt
+}
+
+// Attempt is the record of one request to a receiver.
+type Attempt struct {
+	Seq      int64
+	EventID  string // see Event
+	Type     string
+	At       time.Time // when it was recorded
+	Number   int       // starts at 1 for each event
+	Latency  time.Duration
+	Response Response
+	Error    string // empty if it was delivered
+	Outcome  Outcome
+}
+
+// Response is what a receiver responded.
+type Response struct {
+	Status int    // 0: there was no response
+	Text   string // the first bytes of the body, as one line
 }
 
 // Subscription is a receiver of events, and its progress.
@@ -72,6 +94,11 @@ type Subscription struct {
 type Event struct {
 	Seq  int64
 	Last bool // no event follows
+	// ID is the id of the request. If it is empty, the id is made from the subscription and Seq.
+	ID   string
+	Type string // for the record of the attempt
+	// Sign returns the signatures of a request. If it is nil, the Sender signs with its own key.
+	Sign func(id string, at time.Time, body []byte) string
 	// Encode returns the request to send. It is nil for events that the receiver does not
 	// get.
 	Encode func() (header map[string]string, body []byte)
@@ -90,7 +117,7 @@ type Store interface {
 	// the claim expires.
 	Claim(ctx context.Context, r Room) ([]Subscription, error)
 	// Update locks a subscription, calls decide and writes the progress that it returns,
-	// except for Head. If the subscription was deleted, the error is NotFound.
+	// except for Head. It records p.Tried if it keeps a log. If the subscription was deleted, the error is NotFound.
 	Update(ctx context.Context, k Key, decide func(p Progress, clock time.Time) (Progress, error)) (Progress, error)
 }
 
@@ -102,6 +129,9 @@ type Request struct {
 	Attempt int    // starts at 1
 	Header  map[string]string
 	Body    []byte
+	Sign    func(id string, at time.Time, body []byte) string // see Event
+
+	Response Response // set by the Sender
 }
 
 // Sender sends requests to receivers. An error with a Permanent method that returns true

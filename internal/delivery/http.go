@@ -14,9 +14,11 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/parley-dev/parley/internal/outbound"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // ClientOptions configure a Client.
@@ -24,10 +26,10 @@ type ClientOptions struct {
 	Allow     []string // host, host:port, IP or CIDR to allow although it is not public, also over http
 	AllowFlag string   // names the setting of Allow in errors
 
-	Key     ed25519.PrivateKey
-	Version string           // of the program; default "dev"
-	Now     func() time.Time // default time.Now
-	Timeout time.Duration    // of a whole request; default 10 s
+	Key     ed25519.PrivateKey // signs requests without Sign; nil if all have it
+	Version string             // of the program; default "dev"
+	Now     func() time.Time   // default time.Now
+	Timeout time.Duration      // of a whole request; default 10 s
 
 	Logger *slog.Logger // gets details that owners of subscriptions must not see; default slog.Default()
 
@@ -37,7 +39,8 @@ type ClientOptions struct {
 
 const (
 	defaultTimeout = 10 * time.Second
-	maxResponse    = 64 << 10 // bytes of a response body that are read and discarded
+	maxResponse    = 64 << 10 // bytes of a response body that are read
+	keptResponse   = 200      // bytes of them that are kept
 )
 
 // Client is the Sender over HTTP. The URLs are untrusted, so connections go through package
@@ -61,8 +64,8 @@ func NewClient(o ClientOptions) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(o.Key) != ed25519.PrivateKeySize {
-		return nil, errors.New("delivery: the signing key is missing or has the wrong size")
+	if o.Key != nil && len(o.Key) != ed25519.PrivateKeySize {
+		return nil, errors.New("delivery: the signing key has the wrong size")
 	}
 	timeout := cmp.Or(o.Timeout, defaultTimeout)
 	c := &Client{
@@ -116,8 +119,9 @@ func (c *Client) Send(ctx context.Context, r *Request) error {
 		return c.explain(err)
 	}
 	defer res.Body.Close()
+	r.Response = Response{Status: res.StatusCode, Text: firstBytes(res.Body)}
 	// A connection can be reused only if the body was read to the end.
-	_, _ = io.CopyN(io.Discard, res.Body, maxResponse)
+	_, _ = io.CopyN(io.Discard, res.Body, maxResponse-keptResponse)
 	switch {
 	case res.StatusCode >= 200 && res.StatusCode < 300:
 		return nil
@@ -130,6 +134,18 @@ func (c *Client) Send(ctx context.Context, r *Request) error {
 		why:  fmt.Sprintf("the receiver responded with %d", res.StatusCode),
 		wait: c.retryAfter(res.Header.Get("Retry-After")),
 	}
+}
+
+// firstBytes returns the beginning of a response as one line that can be stored.
+func firstBytes(body io.Reader) string {
+	first, _ := io.ReadAll(io.LimitReader(body, keptResponse)) // an error ends the text
+	s := strings.Map(func(c rune) rune {
+		if text.Control(c) {
+			return ' '
+		}
+		return c
+	}, strings.ToValidUTF8(string(first), ""))
+	return strings.TrimSpace(s)
 }
 
 // retryAfter parses the header, which is a number of seconds or a date.
@@ -147,7 +163,7 @@ func (c *Client) retryAfter(header string) time.Duration {
 
 func (c *Client) request(ctx context.Context, r *Request) (*http.Request, error) {
 	now := c.now()
-	signature, err := sign(c.key, r.Token, r.ID, now, r.Body)
+	signature, err := c.sign(r, now)
 	if err != nil {
 		return nil, err
 	}
@@ -171,6 +187,17 @@ func (c *Client) request(ctx context.Context, r *Request) (*http.Request, error)
 		h.Set("Authorization", authorization)
 	}
 	return req, nil
+}
+
+// sign returns the signatures of a request.
+func (c *Client) sign(r *Request, at time.Time) (string, error) {
+	if r.Sign != nil {
+		return r.Sign(r.ID, at, r.Body), nil
+	}
+	if c.key == nil {
+		return "", errors.New("delivery: there is no key to sign the request with")
+	}
+	return sign(c.key, r.Token, r.ID, at, r.Body)
 }
 
 // explain turns an error of the HTTP client into one that the owner of the subscription may

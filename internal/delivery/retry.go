@@ -13,13 +13,14 @@ type Retry struct {
 	First    time.Duration // the first delay; doubles with each failure; default 1 s
 	Most     time.Duration // the longest delay; default 10 min
 	Attempts int           // to deliver one event; default 12
+	For      time.Duration // if set, the time of uninterrupted failures after which it gives up, instead of Attempts
 	Claim    time.Duration // how long a node may take for one event; default 30 s
 }
 
 func (r Retry) orDefault() Retry {
 	return Retry{
 		First: cmp.Or(r.First, time.Second), Most: cmp.Or(r.Most, 10*time.Minute),
-		Attempts: cmp.Or(r.Attempts, 12), Claim: cmp.Or(r.Claim.Truncate(time.Microsecond), 30*time.Second),
+		Attempts: cmp.Or(r.Attempts, 12), For: r.For, Claim: cmp.Or(r.Claim.Truncate(time.Microsecond), 30*time.Second),
 	}
 }
 
@@ -48,20 +49,31 @@ func (r Retry) next(failures int, cause error) time.Duration {
 func (r Retry) settled(p Progress, e *Event, failure error, clock time.Time) (Progress, Outcome) {
 	p.LastAttemptAt = clock
 	if failure == nil {
-		p.Cursor, p.Attempts, p.LastError = e.Seq, 0, ""
+		p.Cursor, p.Attempts, p.LastError, p.FailingSince = e.Seq, 0, "", time.Time{}
 		if e.Last {
 			p.State = Done
 		}
 		return p, Delivered
 	}
 	p.Attempts++
-	p.LastError = shorten(failure.Error(), maxError)
+	p.LastError = ErrorText(failure)
 	p.DueAt = clock.Add(r.next(p.Attempts, failure))
-	if permanent(failure) || p.Attempts >= r.Attempts {
+	if p.FailingSince.IsZero() {
+		p.FailingSince = clock
+	}
+	if permanent(failure) || r.exhausted(&p, clock) {
 		p.State = Dead
 		return p, GivenUp
 	}
 	return p, Failed
+}
+
+// exhausted reports whether a failing subscription is given up.
+func (r Retry) exhausted(p *Progress, clock time.Time) bool {
+	if r.For > 0 {
+		return clock.Sub(p.FailingSince) >= r.For
+	}
+	return p.Attempts >= r.Attempts
 }
 
 const maxError = 500 // bytes of an error text that are stored
@@ -70,6 +82,9 @@ func permanent(err error) bool {
 	var p interface{ Permanent() bool }
 	return errors.As(err, &p) && p.Permanent()
 }
+
+// ErrorText returns the text of a failure as it is stored.
+func ErrorText(failure error) string { return shorten(failure.Error(), maxError) }
 
 // shorten cuts a text to a length and makes it storable.
 func shorten(s string, most int) string {

@@ -94,7 +94,9 @@ func (s *Service) Run(ctx context.Context) {
 // second case, the next delivery to finish nudges.
 func (s *Service) startDue(ctx context.Context) error {
 	for ctx.Err() == nil {
-		claimed, err := s.inFlight.claim(ctx)
+		// A claim that is committed while the server stops must be released, or nobody works on it
+		// until it expires.
+		claimed, err := s.inFlight.claim(context.WithoutCancel(ctx))
 		for i := range claimed {
 			s.work.Go(func() { s.run(ctx, &claimed[i]) })
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/webhook"
 )
 
 // Records encodes records as the REST API shows them, for the data of events. It must neither
@@ -27,6 +28,7 @@ type Records interface {
 	Key(k *identity.Key) json.RawMessage
 	Client(c *oauth.Client) json.RawMessage
 	Invitation(i *identity.Invitation) json.RawMessage
+	Webhook(w *webhook.Webhook) json.RawMessage
 }
 
 // hooks are what the engines call in and after a write.
@@ -90,3 +92,4 @@ func (noRecords) Member(*identity.Member) json.RawMessage         { return empty
 func (noRecords) Key(*identity.Key) json.RawMessage               { return empty }
 func (noRecords) Client(*oauth.Client) json.RawMessage            { return empty }
 func (noRecords) Invitation(*identity.Invitation) json.RawMessage { return empty }
+func (noRecords) Webhook(*webhook.Webhook) json.RawMessage        { return empty }

@@ -184,6 +184,18 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"reports of friction have events", testFrictionEvents},
 		{"changes of tasks have events", testTaskEvents},
 		{"a task changes its follow-up with events", testMirrorEvents},
+		{"webhooks", testWebhooks},
+		{"webhooks of an org are limited", testWebhookQuota},
+		{"webhooks are created and rotated once", testWebhookOnce},
+		{"secrets of webhooks are rotated", testWebhookRotation},
+		{"webhooks get events once and in order", testWebhookOrder},
+		{"the last deliveries of webhooks are kept", testWebhookLog},
+		{"webhooks are given up and activated", testWebhookFails},
+		{"a lost node loses no event of webhooks", testWebhookLost},
+		{"webhooks are paused and resumed", testWebhookPause},
+		{"claims of webhooks", testWebhookClaims},
+		{"webhooks that fail have a share", testWebhookShare},
+		{"events are redelivered to webhooks", testRedelivery},
 	} {
 		if len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(c.name, word) }) {
 			continue
