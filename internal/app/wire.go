@@ -24,6 +24,7 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/rest"
 	"github.com/parley-dev/parley/internal/web"
+	"github.com/parley-dev/parley/internal/webhook"
 )
 
 // keysPath is the path of the server's public keys.
@@ -80,6 +81,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		OrgAdmin:  admin,
 		Clients:   s.oauth,
 		Accounts:  s.accounts,
+		Webhooks:  webhook.NewStandIn(Now, ids.next),
 		Version:   Version(),
 		PublicURL: strings.TrimRight(s.cfg.PublicURL, "/"),
 		Ready:     s.ready,

@@ -51,6 +51,7 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 		Clients:   o.OAuth(),
 		Frictions: friction.New(o.Store.Friction(), utcNow, newID, proposal.Check),
 		Accounts:  account.New(o.Store.Accounts(), o.Store.Audit(), nil, utcNow),
+		Webhooks:  newWebhooks(),
 	}
 	for _, e := range edit {
 		e(&ho, &ro)

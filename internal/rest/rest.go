@@ -21,6 +21,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/webhook"
 )
 
 // Options configures the API.
@@ -34,6 +35,7 @@ type Options struct {
 	OrgAdmin  *identity.OrgAdmin
 	Clients   *oauth.Service
 	Accounts  *account.Accounts
+	Webhooks  *webhook.Service
 
 	Version   string // build version shown in the OpenAPI document; default "dev"
 	PublicURL string // base URL shown in the OpenAPI document; if empty, no server is named
@@ -61,6 +63,7 @@ type api struct {
 	admin     *identity.OrgAdmin
 	clients   *oauth.Service
 	accounts  *account.Accounts
+	webhooks  *webhook.Service
 	router    *httpx.Router
 	publicURL string
 }
@@ -75,7 +78,8 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a := &api{
 		proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions,
 		agents: o.Agents, tasks: o.Tasks, workers: o.Workers,
-		admin: o.OrgAdmin, clients: o.Clients, accounts: o.Accounts, router: rt, publicURL: o.PublicURL,
+		admin: o.OrgAdmin, clients: o.Clients, accounts: o.Accounts, webhooks: o.Webhooks, router: rt,
+		publicURL: o.PublicURL,
 	}
 	rt.Area(httpx.Area{Programs: true, CrossOrigin: true}, "/api/")
 	a.huma = newHuma(routes{rt, newPageCache(o)}, o)
@@ -95,6 +99,7 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a.registerMembers()
 	a.registerInvitations()
 	a.registerClients()
+	a.registerWebhooks()
 	a.registerMe()
 	a.registerAudit()
 	doc := a.huma.OpenAPI()
