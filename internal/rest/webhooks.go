@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/event"
+	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/webhook"
 )
@@ -270,9 +271,23 @@ func (a *api) rotateWebhook(ctx context.Context, c *call, in *rotateWebhookInput
 	}, nil
 }
 
+// unkeyed refuses an Idempotency-Key: the request sends something to the receiver each time.
+func (c *call) unkeyed() error {
+	if len(c.request.Header.Values(idempotencyHeader)) == 0 {
+		return nil
+	}
+	return httpx.InvalidParts(httpx.Part{
+		In: httpx.Header, Name: idempotencyHeader,
+		Message: "cannot be used here: each request sends to the receiver; receivers drop repeats by the id of the event",
+	})
+}
+
 type deliveryOutput struct{ Body WebhookDelivery }
 
 func (a *api) pingWebhook(ctx context.Context, c *call, in *webhookInput) (*deliveryOutput, error) {
+	if err := c.unkeyed(); err != nil {
+		return nil, err
+	}
 	d, err := a.webhooks.Ping(ctx, c.Access, in.ID)
 	if err != nil {
 		return nil, err
@@ -327,6 +342,9 @@ func (a *api) redeliverWebhook(
 		wrong = []errs.Field{{Message: "must contain either event_id or since"}}
 	}
 	if err := in.Body.check(nil, wrong...); err != nil {
+		return nil, err
+	}
+	if err := c.unkeyed(); err != nil {
 		return nil, err
 	}
 	out := &redeliverWebhookOutput{}

@@ -255,6 +255,7 @@ func TestARedeliveryIsOfOneEventOrOfAll(t *testing.T) {
 	if d.EventID != id || !d.Redelivery || d.Seq == nil {
 		t.Errorf("got %+v, want the redelivery of %s", d, id)
 	}
+	w.do(ada, "POST", path, `{"event_id":"`+id+`"}`, "Idempotency-Key", "k").want(422)
 	var h Webhook
 	w.do(ada, "POST", path, `{"since":"2026-03-02T10:00:00+01:00"}`).want(200).into(&h)
 	if h.ID != made.ID || h.LastSeq != 0 {
