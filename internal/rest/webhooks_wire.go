@@ -25,7 +25,7 @@ type Webhook struct {
 	Categories  []string `json:"categories" nullable:"false" example:"[\"security\"]"`
 	Priorities  []string `json:"priorities" nullable:"false" example:"[\"high\"]"`
 	Description string   `json:"description" doc:"Purpose of the webhook; may be empty." example:"Tickets in the CRM"`
-	State       string   `json:"state" doc:"paused: an admin stopped it; failed: given up after three days of failures." example:"active"`
+	State       string   `json:"state" doc:"paused: by an admin; failed: given up, after three days of failures or a response 410." example:"active"`
 	Format      string   `json:"format" doc:"Format of the request bodies." example:"standard"`
 	PublicKey   string   `json:"public_key" doc:"Ed25519 key that verifies v1a signatures." example:"whpk_L1hIa2sHnO5Wf3Q5bN0cMvH0tXq9ZkJr8YpTgUe7dVw="`
 
@@ -39,7 +39,7 @@ type Webhook struct {
 	Attempts      int     `json:"attempts" doc:"Failed attempts to send the next event." example:"2"`
 	LastError     *string `json:"last_error" doc:"Why the last attempt failed; null if it succeeded." example:"the receiver responded with 500"`
 	LastAttemptAt *string `json:"last_attempt_at" format:"date-time" doc:"When the last attempt was made; null before."`
-	NextAttemptAt *string `json:"next_attempt_at" format:"date-time" doc:"When the next attempt is due; null if there is nothing to send."`
+	NextAttemptAt *string `json:"next_attempt_at" format:"date-time" doc:"When a failed attempt is repeated; null if none is."`
 	FailingSince  *string `json:"failing_since" format:"date-time" doc:"Since when all attempts have failed; null if the last one succeeded."`
 }
 

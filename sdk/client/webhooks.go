@@ -16,7 +16,7 @@ type WebhookState string
 const (
 	WebhookActive WebhookState = "active"
 	WebhookPaused WebhookState = "paused" // by an admin
-	WebhookFailed WebhookState = "failed" // given up after three days of failures
+	WebhookFailed WebhookState = "failed" // given up, after three days of failures or a response 410
 )
 
 // WebhookFormat is the format of the request bodies of a webhook.
@@ -49,7 +49,7 @@ type Webhook struct {
 	Attempts           int           `json:"attempts"`        // failed ones, to send the next event
 	LastError          string        `json:"last_error"`      // empty: the last attempt succeeded
 	LastAttemptAt      time.Time     `json:"last_attempt_at"` // zero: never
-	NextAttemptAt      time.Time     `json:"next_attempt_at"` // zero: nothing to send
+	NextAttemptAt      time.Time     `json:"next_attempt_at"` // zero: no failed attempt is repeated
 	FailingSince       time.Time     `json:"failing_since"`   // zero: the last attempt succeeded
 }
 
