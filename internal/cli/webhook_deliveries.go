@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -132,7 +131,11 @@ func (c *webhookRedeliverCmd) Run(e *env) error {
 		})
 	switch {
 	case err != nil:
-		return c.missingEvent(e, r, err)
+		var refused *refusal
+		if errors.As(err, &refused) && refused.cause.Code == "webhook.no_event" {
+			refused.says = refused.cause.Detail // the webhook exists
+		}
+		return err
 	case out.Delivery != nil:
 		return e.delivered(out.Delivery, c.ID, done)
 	case done:
@@ -140,16 +143,4 @@ func (c *webhookRedeliverCmd) Run(e *env) error {
 	}
 	return e.say("webhook %q continues after event %d %s; %d events are pending",
 		out.Webhook.ID, out.Webhook.LastSeq, r.in(e), out.Webhook.Pending)
-}
-
-// missingEvent names the event if a 404 is not about the webhook.
-func (c *webhookRedeliverCmd) missingEvent(e *env, r *remote, err error) error {
-	var refused *refusal
-	if c.Event == "" || !errors.As(err, &refused) || refused.cause.Status != http.StatusNotFound {
-		return err
-	}
-	if _, gone := r.Webhooks.Get(e.ctx, c.ID); gone == nil {
-		refused.says = missing("event", c.Event, "among those that webhook "+c.ID+" gets, "+r.in(e), e.again("server", "org"))
-	}
-	return err
 }

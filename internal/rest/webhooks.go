@@ -62,8 +62,8 @@ func (a *api) registerWebhooks() {
 		summary: "Create a webhook", action: identity.ManageWebhooks, audit: webhook.AuditCreate,
 		errors: []int{http.StatusConflict},
 		description: "Events that happen from now on are sent to the URL as Standard Webhooks, in their order; drafts are " +
-			"never sent. Nothing is sent until an event happens; ping it to test it. 409 if the org has too many " +
-			"webhooks." + shownOnce + noSession + needsAdmin,
+			"never sent. Nothing is sent until an event happens; ping it to test it. 409 webhook.too_many if the " +
+			"org has as many as it may." + shownOnce + noSession + needsAdmin,
 	}, a.createWebhook)
 	register(a, operation{
 		id: "get-webhook", method: http.MethodGet, path: webhookPath, tag: tagWebhooks,
@@ -105,7 +105,7 @@ func (a *api) registerWebhooks() {
 		audit: webhook.AuditRedeliver,
 		description: "With event_id, sends that event now, once, and returns the delivery. With since, the webhook " +
 			"continues with the first event at that time or later, and the webhook is returned. Receivers recognize what " +
-			"they have by the id of the event. 404 if the event is not kept, or the webhook does not get it." + needsAdmin,
+			"they have by the id of the event. 404 webhook.no_event if the event is not kept, or not one that the webhook gets." + needsAdmin,
 	}, a.redeliverWebhook)
 	register(a, operation{
 		id: "delete-webhook", method: http.MethodDelete, path: webhookPath, tag: tagWebhooks,

