@@ -105,7 +105,8 @@ func (a *api) registerWebhooks() {
 		audit: webhook.AuditRedeliver,
 		description: "With event_id, sends that event now, once, and returns the delivery. With since, the webhook " +
 			"continues with the first event at that time or later, and the webhook is returned. Receivers recognize what " +
-			"they have by the id of the event. 404 webhook.no_event if the event is not kept, or not one that the webhook gets." + needsAdmin,
+			"they have by the id of the event. 404 webhook.no_event if the event is not kept, or not one that the webhook " +
+			"gets." + needsAdmin,
 	}, a.redeliverWebhook)
 	register(a, operation{
 		id: "delete-webhook", method: http.MethodDelete, path: webhookPath, tag: tagWebhooks,

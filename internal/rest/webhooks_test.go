@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -21,6 +22,9 @@ const (
 )
 
 func newWebhooks() *webhook.Service { return webhook.NewStandIn(utcNow, newID) }
+
+// settings compares webhooks without their progress.
+var settings = cmpopts.IgnoreFields(Webhook{}, "LastSeq", "Pending")
 
 // newWebhook creates a webhook of the org acme.
 func (w *world) newWebhook(secret, extra string) WebhookWithSecret {
@@ -58,7 +62,7 @@ func TestAWebhookLives(t *testing.T) {
 	var got Webhook
 	res = w.do(ada, "GET", webhooks+"/"+full.ID, "").want(200)
 	res.into(&got)
-	if diff := cmp.Diff(full.Webhook, got); diff != "" || strings.Contains(res.Body, "whsec_") {
+	if diff := cmp.Diff(full.Webhook, got, settings); diff != "" || strings.Contains(res.Body, "whsec_") {
 		t.Errorf("got %v %v, want the webhook without its secret", diff, res.Body)
 	}
 	res = w.do(ada, "GET", webhooks, "").want(200)
@@ -156,7 +160,7 @@ func TestAMalformedWebhookNamesEveryBrokenField(t *testing.T) {
 	}
 	var now Webhook
 	w.do(ada, "GET", webhooks+"/"+made.ID, "").want(200).into(&now)
-	if diff := cmp.Diff(made.Webhook, now); diff != "" {
+	if diff := cmp.Diff(made.Webhook, now, settings); diff != "" {
 		t.Errorf("the webhook was changed (-want +got):\n%s", diff)
 	}
 }
@@ -186,9 +190,8 @@ func TestAWebhookIsChanged(t *testing.T) {
 		c.edit()
 		res := w.do(ada, "PATCH", path, c.body, "If-Match", tag).want(200)
 		res.into(&got)
-		want.UpdatedAt, want.LastSeq, want.Pending, want.NextAttemptAt = got.UpdatedAt, got.LastSeq, got.Pending,
-			got.NextAttemptAt // they change by themselves
-		if diff := cmp.Diff(want, got); diff != "" || res.Header.Get("ETag") == tag {
+		want.UpdatedAt = got.UpdatedAt
+		if diff := cmp.Diff(want, got, settings); diff != "" || res.Header.Get("ETag") == tag {
 			t.Errorf("%s: got %s %s, want no difference and a new ETag", c.body, diff, res.Header.Get("ETag"))
 		}
 		w.do(ada, "PATCH", path, `{"description":"stale"}`, "If-Match", tag).want(412)
@@ -247,6 +250,7 @@ func TestARedeliveryIsOfOneEventOrOfAll(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ada := w.admin("acme", "user:ada")
+	w.newWebhook(ada, "") // which is the first event of the log
 	made := w.newWebhook(ada, "")
 	path := webhooks + "/" + made.ID + "/redeliver"
 	page, err := w.store.Events().Page(t.Context(), "acme", event.Query{
@@ -328,7 +332,7 @@ func TestASessionDoesNotDecideWhereEventsGo(t *testing.T) {
 	}
 	var now Webhook
 	do("GET", "/"+made.ID, "").want(200).into(&now)
-	if diff := cmp.Diff(made.Webhook, now); diff != "" {
+	if diff := cmp.Diff(made.Webhook, now, settings); diff != "" {
 		t.Errorf("the webhook was changed (-want +got):\n%s", diff)
 	}
 	do("PATCH", "/"+made.ID, `{"state":"paused"}`).want(200)
