@@ -12,7 +12,7 @@ import (
 // webhooks do not delay each other, and webhooks work without --push.
 func (s *Server) newWebhooks(ids *ids) (err error) {
 	s.hookSender, err = delivery.NewClient(delivery.ClientOptions{
-		Allow: s.cfg.PushAllow, AllowFlag: "--push-allow", Version: Version(), Now: Now, Logger: s.log,
+		Allow: s.cfg.OutboundAllow, AllowFlag: outboundFlag, Version: Version(), Now: Now, Logger: s.log,
 	})
 	if err != nil {
 		return err

@@ -82,6 +82,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		Clients:   s.oauth,
 		Accounts:  s.accounts,
 		Events:    s.events,
+		Webhooks:  s.webhooks,
 		Version:   Version(),
 		PublicURL: strings.TrimRight(s.cfg.PublicURL, "/"),
 		Ready:     s.ready,

@@ -57,6 +57,7 @@ type root struct {
 	Member  memberCmd  `cmd:"" help:"List, disable and enable users, agents and services." group:"manage"`
 	Invite  inviteCmd  `cmd:"" help:"Invite people to an org." group:"manage"`
 	Client  clientCmd  `cmd:"" help:"Register OAuth clients: programs that act for members." group:"manage"`
+	Webhook webhookCmd `cmd:"" help:"Send the events of an org to URLs." group:"manage"`
 	Audit   auditCmd   `cmd:"" help:"Show who did what to keys, members and agents." group:"manage"`
 
 	Serve   serveCmd   `cmd:"" help:"Run the server." group:"operator"`

@@ -166,7 +166,9 @@ func TestStdinIsReadOnce(t *testing.T) {
 // A short overlap is not none.
 func TestOverlapsAreRoundedUp(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"key", "rotate", "key-x"}, {"client", "rotate", "client-x"}} {
+	for _, args := range [][]string{
+		{"key", "rotate", "key-x"}, {"client", "rotate", "client-x"}, {"webhook", "rotate", "hook-x"},
+	} {
 		var body []byte
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPost {

@@ -37,6 +37,7 @@ var lists = map[string]string{
 	"service":    "parley service list",
 	"task":       "parley task list",
 	"user":       "parley user list",
+	"webhook":    "parley webhook list",
 }
 
 // missing says that something was not found, where it was looked for, and what to do. The
@@ -79,6 +80,20 @@ var idKinds = map[string]struct {
 	}},
 	"client": {"client-", func(e *env, c *client.Client) iter.Seq2[string, error] {
 		return idsOf(c.OAuthClients.All(e.ctx), func(o *client.OAuthClient) string { return o.ID })
+	}},
+	"webhook": {"hook-", func(e *env, c *client.Client) iter.Seq2[string, error] {
+		return func(yield func(string, error) bool) {
+			list, err := c.Webhooks.List(e.ctx)
+			if err != nil {
+				yield("", err)
+				return
+			}
+			for i := range list {
+				if !yield(list[i].ID, nil) {
+					return
+				}
+			}
+		}
 	}},
 	"invitation": {"inv-", func(e *env, c *client.Client) iter.Seq2[string, error] {
 		return idsOf(c.Invitations.All(e.ctx), func(i *client.Invitation) string { return i.ID })

@@ -76,6 +76,15 @@ var endpoints = []endpoint{
 	{"PATCH", "/api/v1/orgs/{org}/clients/{client}", `{"name":"x"}`, onlyAdmins, false},
 	{"DELETE", "/api/v1/orgs/{org}/clients/{client}", "", onlyAdmins, false},
 	{"POST", "/api/v1/orgs/{org}/clients/{client}/rotate", `{"overlap_seconds":0}`, onlyAdmins, false},
+	{"GET", "/api/v1/orgs/{org}/webhooks", "", onlyAdmins, false},
+	{"POST", "/api/v1/orgs/{org}/webhooks", webhookBody, onlyAdmins, false},
+	{"GET", "/api/v1/orgs/{org}/webhooks/{hook}", "", onlyAdmins, false},
+	{"PATCH", "/api/v1/orgs/{org}/webhooks/{hook}", `{"state":"paused"}`, onlyAdmins, false},
+	{"DELETE", "/api/v1/orgs/{org}/webhooks/{hook}", "", onlyAdmins, false},
+	{"POST", "/api/v1/orgs/{org}/webhooks/{hook}/rotate", `{"overlap_seconds":0}`, onlyAdmins, false},
+	{"POST", "/api/v1/orgs/{org}/webhooks/{hook}/ping", "", onlyAdmins, false},
+	{"GET", "/api/v1/orgs/{org}/webhooks/{hook}/deliveries", "", onlyAdmins, false},
+	{"POST", "/api/v1/orgs/{org}/webhooks/{hook}/redeliver", `{"event_id":"evt-1"}`, onlyAdmins, false},
 	{"GET", "/api/v1/orgs/{org}/audit", "", onlyAdmins, false},
 	{"GET", "/api/v1/orgs/{org}/events", "", []identity.Scope{identity.TasksRead}, false},
 }
@@ -99,13 +108,13 @@ var selfEndpoints = []string{
 
 func (e endpoint) at(org, prop, followup string) string {
 	return strings.NewReplacer("{org}", org, "{prop}", prop, "{followup}", followup, "{agent}", "fixer", "{push}",
-		"push-1", "{key}", "key-1", "{inv}", "inv-1", "{client}", "client-1", "{note}", "note-1", "{ref}", "user:ada",
+		"push-1", "{key}", "key-1", "{inv}", "inv-1", "{client}", "client-1", "{note}", "note-1", "{hook}", "hook-1", "{ref}", "user:ada",
 		"{uid}", strings.TrimPrefix(followup, "fup-")).Replace(e.path)
 }
 
 // placeholders are the ids in the paths above, which the document calls {id}.
 var placeholders = strings.NewReplacer("{prop}", "{id}", "{followup}", "{id}", "{agent}", "{id}", "{uid}", "{id}",
-	"{key}", "{id}", "{inv}", "{id}", "{client}", "{id}", "{note}", "{id}")
+	"{key}", "{id}", "{inv}", "{id}", "{client}", "{id}", "{note}", "{id}", "{hook}", "{id}")
 
 // Fails if an operation is missing in the tables above.
 func TestEveryOperationIsInTheAccessTables(t *testing.T) {

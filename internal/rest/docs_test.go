@@ -10,11 +10,12 @@ import (
 func TestTheDocumentationIsOnePageThatLoadsNothing(t *testing.T) {
 	t.Parallel()
 	rec := newWorld(t).do("", "GET", "/docs", "").want(200)
+	page := strings.ReplaceAll(rec.Body, "https://crm.example/hooks/parley", "") // in an example, as text
 	for _, foreign := range []string{
 		"<script", "http://", "https://", "//cdn", "url(", "@import", "style=", "onclick",
 		"ZgotmplZ",
 	} {
-		if strings.Contains(rec.Body, foreign) {
+		if strings.Contains(page, foreign) {
 			t.Errorf("the page contains %q", foreign)
 		}
 	}

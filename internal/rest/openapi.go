@@ -36,6 +36,7 @@ const (
 	tagOwnKeys   = "Own keys"
 	tagMembers   = "Members"
 	tagClients   = "Clients"
+	tagWebhooks  = "Webhooks"
 	tagAudit     = "Audit"
 	tagEvents    = "Events"
 	tagSystem    = "System"
@@ -84,6 +85,11 @@ func newHuma(routes huma.Adapter, o Options) huma.API {
 			Name: tagClients,
 			Description: "OAuth clients that admins of the org registered. Members can allow them to act on their behalf. " +
 				"Clients use OAuth 2.1, starting at `/oauth/authorize`.",
+		},
+		{
+			Name: tagWebhooks,
+			Description: "URLs of the org to which events are sent, signed as Standard Webhooks. For admins. See " +
+				"docs/events.md.",
 		},
 		{Name: tagAudit, Description: "Administrative actions on keys, members and agents, refused ones included. For admins."},
 		{Name: tagEvents, Description: "Everything that happens in the org, as a numbered log: in pages, or as a stream."},

@@ -50,6 +50,11 @@ var operationLinks = []link{
 	{"list-invitations 200", "cursor=/next_cursor", "list-invitations"},
 	{"create-client 201", "id=/id", "get-client change-client rotate-client delete-client"},
 	{"list-clients 200", "cursor=/next_cursor", "list-clients"},
+	{
+		"create-webhook 201", "id=/id",
+		"get-webhook change-webhook rotate-webhook ping-webhook list-webhook-deliveries redeliver-webhook delete-webhook",
+	},
+	{"list-webhooks 200", "id=/webhooks/0/id", "get-webhook list-webhook-deliveries"},
 	{"list-audit 200", "cursor=/next_cursor", "list-audit"},
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/webhook"
 )
 
 // samples are ids and texts on which patterns and domain checks must agree.
@@ -24,7 +25,8 @@ var samples = []string{
 	" a ", "\u00ad", "\ufeff", "\ue000", "\u034f", "\u2800", "\x7f", "a\u0080b", "a\u009bb", "a\u009fb", "a\u00a0b",
 	"a\u202eb", "a\u2066", "a\rb", "a\vb", strings.Repeat("x", 63), strings.Repeat("x", 64), strings.Repeat("x", 65),
 	"prop-01k5x8r2m4v7c9w3q6z1t0h8ye", "prop-01K5x8r2m4v7c9w3q6z1t0h8ye", "prop-1", "task-01k5x8r2m4v7c9w3q6z1t0h8ye",
-	"key-1", "key-", "key-A", "inv-1", "inv-",
+	"hook-1", "hook-", "hook-A", "hook-" + strings.Repeat("x", 59), "hook-" + strings.Repeat("x", 60),
+	"evt-1", "evt-", "evt-A", "evt-" + strings.Repeat("x", 60), "evt-" + strings.Repeat("x", 61), "key-1", "key-", "key-A", "inv-1", "inv-",
 	"client-1", "client-" + strings.Repeat("x", 57), "client-" + strings.Repeat("x", 58), "user:ada", "agent:a.b",
 	"service:x", "group:x", "user:", "user:Ada",
 	"svc:tasks:read", "svc:a2a:serve", "agent:*", "agent:", "C++", "go/test", "#tag", "registry:timeout",
@@ -67,6 +69,8 @@ func TestThePatternsAreTheDomainsRules(t *testing.T) {
 		{"the id of an agent", path(agentPath, "id"), identity.ValidAgentID},
 		{"the id of a key", path(keyPath, "id"), identity.ValidKeyID},
 		{"the id of a client", path(clientPath, "id"), oauth.ValidClientID},
+		{"the id of a webhook", path(webhookPath, "id"), webhook.ValidID},
+		{"the id of an event", schema("WebhookRedelivery", "event_id").Pattern, validEventID},
 		{"the uid of a task", path(orgTaskPath, "id"), task.ValidUID},
 		{"the fingerprint in a path", path(frictionPath, "fingerprint"), friction.ValidFingerprint},
 		{"the fingerprint in a body", schema("FrictionReport", "fingerprint").Pattern, friction.ValidFingerprint},

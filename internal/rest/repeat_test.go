@@ -26,10 +26,11 @@ func TestAdministrationCanBeRepeated(t *testing.T) {
 	const org = "/api/v1/orgs/acme"
 	const once = "Idempotency-Key"
 	w.do(ada, "POST", org+"/members", `{"kind":"service","id":"crm"}`).want(201)
-	var key, client struct{ ID string }
+	var key, client, hook struct{ ID string }
 	w.do(ada, "POST", org+"/keys", `{"principal":"service:crm","scopes":["svc:tasks:read"]}`).want(201).into(&key)
 	w.do(ada, "POST", org+"/clients", strings.Replace(clientBody, "{", `{"method":"client_secret_basic",`, 1)).want(201).
 		into(&client)
+	w.do(ada, "POST", org+"/webhooks", webhookBody).want(201).into(&hook)
 	for name, c := range map[string]struct{ method, path, body, other string }{
 		"member":      {"POST", "/members", `{"kind":"user","id":"bob"}`, `{"kind":"user","id":"bo"}`},
 		"member edit": {"PATCH", "/members/service:crm", `{"name":"CRM"}`, `{"name":"C"}`},
@@ -39,11 +40,14 @@ func TestAdministrationCanBeRepeated(t *testing.T) {
 			"POST", "/keys", `{"principal":"service:crm","scopes":["svc:tasks:read"]}`,
 			`{"principal":"service:crm","scopes":["svc:tasks:write"]}`,
 		},
-		"key rotation":  {"POST", "/keys/" + key.ID + "/rotate", "", `{"overlap_seconds":1}`},
-		"invitation":    {"POST", "/invitations", `{"user":"cy"}`, `{"user":"di"}`},
-		"client":        {"POST", "/clients", clientBody, strings.Replace(clientBody, `"name":"`, `"name":"x`, 1)},
-		"client edit":   {"PATCH", "/clients/" + client.ID, `{"name":"New"}`, `{"name":"Newer"}`},
-		"client secret": {"POST", "/clients/" + client.ID + "/rotate", "", `{"overlap_seconds":1}`},
+		"key rotation":   {"POST", "/keys/" + key.ID + "/rotate", "", `{"overlap_seconds":1}`},
+		"invitation":     {"POST", "/invitations", `{"user":"cy"}`, `{"user":"di"}`},
+		"client":         {"POST", "/clients", clientBody, strings.Replace(clientBody, `"name":"`, `"name":"x`, 1)},
+		"client edit":    {"PATCH", "/clients/" + client.ID, `{"name":"New"}`, `{"name":"Newer"}`},
+		"webhook":        {"POST", "/webhooks", webhookBody, `{"url":"https://other.example/"}`},
+		"webhook edit":   {"PATCH", "/webhooks/" + hook.ID, `{"state":"paused"}`, `{"state":"active"}`},
+		"webhook secret": {"POST", "/webhooks/" + hook.ID + "/rotate", "", `{"overlap_seconds":1}`},
+		"client secret":  {"POST", "/clients/" + client.ID + "/rotate", "", `{"overlap_seconds":1}`},
 	} {
 		first := w.do(ada, c.method, org+c.path, c.body, once, name)
 		again := w.do(ada, c.method, org+c.path, c.body, once, name)
@@ -142,12 +146,15 @@ func TestTheKeyOfAReportIsKeptForTwoHours(t *testing.T) {
 	}
 }
 
+// unrepeatable operations wait for work, or send a request to a receiver each time.
+var unrepeatable = []string{"claim-tasks", "ping-webhook", "redeliver-webhook"}
+
 // The document lists all operations, so none can be missed.
 func TestEveryWriteTakesAnIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	for path, item := range document(Options{}).Paths {
 		for method, op := range map[string]*huma.Operation{"POST": item.Post, "PATCH": item.Patch} {
-			if op == nil || op.OperationID == "claim-tasks" || !strings.HasPrefix(path, "/api/") {
+			if op == nil || slices.Contains(unrepeatable, op.OperationID) || !strings.HasPrefix(path, "/api/") {
 				continue
 			}
 			if !hasParam(op, "header", idempotencyHeader) {

@@ -24,6 +24,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/webhook"
 )
 
 // Options configures the API.
@@ -38,6 +39,7 @@ type Options struct {
 	Clients   *oauth.Service
 	Accounts  *account.Accounts
 	Events    *event.Service
+	Webhooks  *webhook.Service
 
 	Version   string // build version shown in the OpenAPI document; default "dev"
 	PublicURL string // base URL shown in the OpenAPI document; if empty, no server is named
@@ -69,6 +71,7 @@ type api struct {
 	clients   *oauth.Service
 	accounts  *account.Accounts
 	events    *event.Service
+	webhooks  *webhook.Service
 	router    *httpx.Router
 	publicURL string
 	keepAlive time.Duration
@@ -85,7 +88,7 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a := &api{
 		proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions,
 		agents: o.Agents, tasks: o.Tasks, workers: o.Workers,
-		admin: o.OrgAdmin, clients: o.Clients, accounts: o.Accounts, events: o.Events,
+		admin: o.OrgAdmin, clients: o.Clients, accounts: o.Accounts, events: o.Events, webhooks: o.Webhooks,
 		router: rt, publicURL: o.PublicURL,
 		keepAlive: cmp.Or(o.KeepAlive, 15*time.Second), recheck: cmp.Or(o.Recheck, 2*time.Second),
 	}
@@ -107,6 +110,7 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a.registerMembers()
 	a.registerInvitations()
 	a.registerClients()
+	a.registerWebhooks()
 	a.registerMe()
 	a.registerAudit()
 	a.registerEvents()

@@ -64,6 +64,7 @@ type Client struct {
 	Keys         *KeysService
 	OwnKeys      *OwnKeysService
 	OAuthClients *OAuthClientsService
+	Webhooks     *WebhooksService
 	Audit        *AuditService
 
 	base        string // without a trailing slash
@@ -116,7 +117,7 @@ func New(cfg Config) (*Client, error) {
 	c.Friction, c.Agents, c.OrgTasks = &FrictionService{s}, &AgentsService{s}, &OrgTasksService{s}
 	c.Members, c.Invitations = &MembersService{s}, &InvitationsService{s}
 	c.Keys, c.OwnKeys, c.OAuthClients = &KeysService{s}, &OwnKeysService{s}, &OAuthClientsService{s}
-	c.Audit = &AuditService{s}
+	c.Webhooks, c.Audit = &WebhooksService{s}, &AuditService{s}
 	return c, nil
 }
 

@@ -62,6 +62,16 @@ func operations(c *client.Client) map[string]any {
 		"delete-client": c.OAuthClients.Delete,
 		"rotate-client": c.OAuthClients.Rotate,
 
+		"list-webhooks":           c.Webhooks.List,
+		"create-webhook":          c.Webhooks.Create,
+		"get-webhook":             c.Webhooks.Get,
+		"change-webhook":          c.Webhooks.Update,
+		"delete-webhook":          c.Webhooks.Delete,
+		"rotate-webhook":          c.Webhooks.Rotate,
+		"ping-webhook":            c.Webhooks.Ping,
+		"list-webhook-deliveries": c.Webhooks.Deliveries,
+		"redeliver-webhook":       c.Webhooks.Redeliver,
+
 		"list-friction":         c.Friction.List,
 		"report-friction":       c.Friction.Report,
 		"get-friction":          c.Friction.Get,
