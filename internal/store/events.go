@@ -59,18 +59,25 @@ func packEvent(e *event.Event) (packed, error) {
 		return packed{}, fmt.Errorf("the data of a %s event about %q is not JSON: %w", e.Type, e.Subject, err)
 	}
 	at := micros(e.At)
-	b := make([]byte, 0, 80+len(e.ID)+len(e.Subject)+len(e.Actor)+len(e.Scope)+len(data))
-	b = strconv.AppendInt(b, at, 10)
-	b = append(append(b, '\t'), e.Type...)
-	b = strconv.AppendInt(append(b, '\t'), int64(e.Version), 10)
+	var b strings.Builder
+	var digits [20]byte
+	b.Grow(80 + len(e.ID) + len(e.Subject) + len(e.Actor) + len(e.Scope) + len(data))
+	b.Write(strconv.AppendInt(digits[:0], at, 10))
+	b.WriteByte('\t')
+	b.WriteString(string(e.Type))
+	b.WriteByte('\t')
+	b.Write(strconv.AppendInt(digits[:0], int64(e.Version), 10))
 	for _, field := range [...]string{e.ID, e.Subject, e.Actor, string(e.Scope)} {
 		if strings.ContainsAny(field, "\t\n\x00") {
 			return packed{}, fmt.Errorf("a field of a %s event contains a control character: %q", e.Type, field)
 		}
-		b = append(append(b, '\t'), field...)
+		b.WriteByte('\t')
+		b.WriteString(field)
 	}
-	b = append(append(append(b, '\t'), data...), '\n')
-	return packed{e.Org, e.Type.Bit(), at, string(b)}, nil
+	b.WriteByte('\t')
+	b.Write(data)
+	b.WriteByte('\n')
+	return packed{e.Org, e.Type.Bit(), at, b.String()}, nil
 }
 
 // maxSubject limits a subject, in bytes: PostgreSQL does not index long texts.
@@ -81,7 +88,7 @@ func oneLine(data json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case len(data) == 0:
 		return empty, nil
-	case !bytes.ContainsAny(data, "\t\n\x00"):
+	case bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\t') < 0 && bytes.IndexByte(data, 0) < 0:
 		return data, nil
 	}
 	var b bytes.Buffer

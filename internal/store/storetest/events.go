@@ -271,7 +271,13 @@ func testEventsMissed(w *world) {
 		after, first int64
 		missed       bool
 	}{
-		{0, 5, false}, {1, 5, true}, {3, 5, true}, {4, 5, false}, {5, 6, false}, {8, 0, false}, {9, 5, true},
+		{0, 5, false},
+		{1, 5, true},
+		{3, 5, true},
+		{4, 5, false},
+		{5, 6, false},
+		{8, 0, false},
+		{9, 5, true},
 		{1 << 40, 5, true},
 	} {
 		p := w.eventPage("acme", event.Query{Filter: everything, After: c.after, Limit: 100})
