@@ -83,15 +83,12 @@ func (ts Tasks) Finish(ctx context.Context, known task.Task, c task.Change) erro
 	}
 	changed := ts.hooks.taskChange(&known, &c)
 	return ts.insertFor(events)(ctx, func(x *tx) error {
-		// The condition has the columns of both unique keys. If it had only the primary key, PostgreSQL
-		// could choose the other one, by its first column, as long as it has no statistics.
 		x.execUnless(dispatch.ErrChanged, x.d.orFail(`UPDATE tasks SET state = $3, seq = $4, size = $5, lease = '',
 					lease_expires = 0, delivered = $4, last_turn = $6, updated_at = $7, status_seq = $10
 				WHERE org_id = $1 AND uid = $2 AND seq = $8 AND lease = $9
-					AND lease_expires > `+x.d.leaseClock("$7")+` AND push = 0
-					AND agent_id = $11 AND sender_org = $12 AND sender = $13 AND id = $14`),
+					AND lease_expires > `+x.d.leaseClock("$7")+` AND push = 0`),
 			t.Org, t.UID, string(t.State), t.Seq, t.Size, t.LastTurn, micros(t.UpdatedAt), known.Seq,
-			known.Lease.Token, t.StatusSeq, known.Agent, known.Sender.Org, known.Sender.Ref(), known.ID)
+			known.Lease.Token, t.StatusSeq)
 		x.insertEvents(t, events)
 		x.emit(changed...)
 		return nil
