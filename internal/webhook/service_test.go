@@ -331,7 +331,9 @@ func TestBadReceiversDelayNobody(t *testing.T) {
 	}{
 		"stalls": {func(int, http.ResponseWriter, *http.Request) { <-hold }, 0, "did not respond within"},
 		"redirects": {
-			func(_ int, w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, 307) },
+			func(_ int, w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+			},
 			307, "redirects are not followed",
 		},
 		"garbage length": {raw("HTTP/1.1 500 X\r\nContent-Length: -5\r\n\r\n"), 0, "could not be reached"},
