@@ -34,8 +34,8 @@ func TestMCPClient(t *testing.T) {
 		if err != nil {
 			t.Fatalf("client.mjs: %v\n%s", err, out)
 		}
-		if n := strings.Count(string(out), "ok   "); n != 14 {
-			t.Errorf("got %d checks, want 14:\n%s", n, out)
+		if n := strings.Count(string(out), "ok   "); n != 16 {
+			t.Errorf("got %d checks, want 16:\n%s", n, out)
 		}
 		m := votedOn.FindSubmatch(out)
 		if m == nil {

@@ -32,9 +32,9 @@ var scenarios = map[string]string{
 	"dns-rebinding-protection": "",
 	"http-header-validation":   "",
 	"caching":                  "",
+	"resources-list":           "",
 	// None of these is announced, and calling them all the same does no harm.
 	"logging-set-level":                         "",
-	"resources-list":                            "",
 	"prompts-list":                              "",
 	"sep-2164-resource-not-found":               "",
 	"input-required-result-unsupported-methods": "",
@@ -59,11 +59,11 @@ var scenarios = map[string]string{
 	"server-session-lifecycle":     noSession,
 
 	"completion-complete":           notOffered,
-	"resources-read-text":           notOffered,
-	"resources-read-binary":         notOffered,
-	"resources-templates-read":      notOffered,
-	"resources-subscribe":           notOffered,
-	"resources-unsubscribe":         notOffered,
+	"resources-read-text":           exampleResource,
+	"resources-read-binary":         exampleResource,
+	"resources-templates-read":      exampleResource,
+	"resources-subscribe":           noSession,
+	"resources-unsubscribe":         noSession,
 	"prompts-get-simple":            notOffered,
 	"prompts-get-with-args":         notOffered,
 	"prompts-get-embedded-resource": notOffered,
@@ -101,7 +101,10 @@ var scenarios = map[string]string{
 const (
 	exampleTool = "calls a tool of the suite's example server"
 	noSession   = "needs a session, in which the server asks or streams by itself; ours has none"
-	notOffered  = "is about a capability that the server does not announce: it has tools only"
+	notOffered  = "is about a capability that the server does not announce: it has tools and resources only"
+
+	exampleResource = "reads a resource of the suite's example server"
+
 	noExtension = "is about an extension that the server does not announce"
 	noQuestions = "is about tools that ask the client for something before they answer; ours never do"
 )

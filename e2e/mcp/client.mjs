@@ -25,7 +25,7 @@ const proposal = {
 async function tour(name, client) {
   const { tools } = await client.listTools();
   assert.deepEqual(tools.map(t => t.name).sort(), [
-    'cancel_task', 'get_proposal', 'get_task', 'list_agents', 'list_proposals', 'report_friction', 'send_task', 'submit_proposal', 'vote_on_proposal', 'withdraw_vote',
+    'cancel_task', 'get_proposal', 'get_task', 'list_agents', 'list_events', 'list_proposals', 'report_friction', 'send_task', 'submit_proposal', 'vote_on_proposal', 'withdraw_vote',
   ]);
   ok(`${name}: lists the tools`);
 
@@ -48,6 +48,12 @@ async function tour(name, client) {
   assert.equal((await call('vote_on_proposal', { id: filed.id, vote: 'for' })).votes_for, 1);
   assert.equal((await call('vote_on_proposal', { id: filed.id, vote: 'against' })).replaced, true);
   ok(`${name}: reads it, finds it and votes on it`);
+
+  const happened = await call('list_events', { types: ['proposal.submitted'], limit: 100 });
+  assert.ok(Array.isArray(happened.events) && happened.last_seq >= 0);
+  const newest = await client.readResource({ uri: 'parley://events' });
+  assert.equal(newest.contents[0].mimeType, 'application/json');
+  ok(`${name}: reads events`);
 
   assert.ok((await call('list_agents', {})).agents.some(a => a.id === 'echo'));
   const done = await call('send_task', { agent: 'echo', message: 'Are you there?' });

@@ -304,7 +304,8 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 		`{"resourceSubscriptions":["parley://events"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 		`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
 	headers := []string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen"}
-	if res, body := w.post(secret, listen, headers...); res.StatusCode != 429 || !strings.Contains(body, "stream.too_many") {
+	res, body := w.post(secret, listen, headers...)
+	if res.StatusCode != 429 || !strings.Contains(body, "stream.too_many") {
 		t.Errorf("a second stream: got %d %s, want 429 stream.too_many", res.StatusCode, body)
 	}
 	other := w.key("acme", "user:caller", identity.A2AWrite)
@@ -375,7 +376,8 @@ func TestForwardNotifiesSubscribers(t *testing.T) {
 			out, fromServer := io.Pipe()
 			done := make(chan error, 1)
 			go func() {
-				err := Forward(t.Context(), Remote{Client: remoteClient(w, w.url, w.member("acme", "user:ada"))}, toServer, fromServer)
+				remote := Remote{Client: remoteClient(w, w.url, w.member("acme", "user:ada"))}
+				err := Forward(t.Context(), remote, toServer, fromServer)
 				_ = fromServer.CloseWithError(io.EOF)
 				done <- err
 			}()
