@@ -27,7 +27,7 @@ func TestEventsAreDeliveredToWebhooks(t *testing.T) {
 	}))
 	t.Cleanup(receiver.Close)
 	cfg := testConfig(t)
-	cfg.PushAllow, cfg.Push, cfg.MaxWebhooks = []string{"127.0.0.1"}, false, 2
+	cfg.OutboundAllow, cfg.Push, cfg.MaxWebhooks = []string{"127.0.0.1"}, false, 2
 	s := startServer(t, cfg)
 	caller, err := s.auth.Authenticate(t.Context(), s.First().Secret)
 	if err != nil {

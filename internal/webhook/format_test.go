@@ -67,7 +67,7 @@ func sample(t event.Type, name string) event.Event {
 		})
 	case "agent":
 		id = "scout"
-		data = records.Agent(&agent.Agent{ID: id, Name: name, CreatedAt: at, UpdatedAt: at, Pinned: "busy"})
+		data = records.Agent(&agent.Agent{ID: id, Name: name, CreatedAt: at, UpdatedAt: at, Pinned: "busy"}, "busy")
 	case "member":
 		id = "user:ada"
 		data = records.Member(&identity.Member{Principal: ada, Name: name, CreatedAt: at})
