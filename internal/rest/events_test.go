@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +28,24 @@ func (w *world) emit(events ...event.Event) {
 	}
 }
 
+// emptyLog deletes the events of acme, which the members of a world have caused, and returns the
+// number of the last one.
+func (w *world) emptyLog() int {
+	w.tb.Helper()
+	log := w.store.Events()
+	for n := 1; n > 0; {
+		var err error
+		if n, err = log.Expire(context.Background(), time.Now().Add(time.Hour)); err != nil {
+			w.tb.Fatal(err)
+		}
+	}
+	page, err := log.Page(context.Background(), "acme", event.Query{Limit: 1})
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	return int(page.Head)
+}
+
 // happens returns an event in acme.
 func happens(t event.Type, subject string, scope event.Scope) event.Event {
 	at := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
@@ -41,14 +60,16 @@ func TestEventsOnTheWire(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ada := w.member("acme", "user:ada")
-	if got := w.do(ada, "GET", eventsOfAcme, "").want(200).Body; got != `{"events":[],"last_seq":0}` {
-		t.Errorf("an empty log is %s", got)
+	base := w.emptyLog()
+	want := fmt.Sprintf(`{"events":[],"last_seq":%d}`, base)
+	if got := w.do(ada, "GET", eventsOfAcme, "").want(200).Body; got != want {
+		t.Errorf("an empty log is %s, want %s", got, want)
 	}
 	w.emit(happens(event.FrictionReported, `friction:a "b"`, event.Members))
 	a := w.do(ada, "GET", eventsOfAcme, "").want(200)
-	const want = `{"events":[{"seq":1,"id":"evt-1","type":"friction.reported","time":"2026-03-02T10:00:00.000000Z",` +
-		`"subject":"friction:a \"b\"","actor":"user:ada","version":1,"data":{"title":"Ünïcode \u2028 \"x\""}}],` +
-		`"last_seq":1}`
+	want = fmt.Sprintf(`{"events":[{"seq":%d,"id":"evt-1","type":"friction.reported","time":"2026-03-02T10:00:00.000000Z",`+
+		`"subject":"friction:a \"b\"","actor":"user:ada","version":1,"data":{"title":"Ünïcode \u2028 \"x\""}}],`+
+		`"last_seq":%d}`, base+1, base+1)
 	if diff := cmp.Diff(want, a.Body); diff != "" {
 		t.Errorf("page (-want +got):\n%s", diff)
 	}
@@ -62,6 +83,7 @@ func TestEventsAreFilteredAndPaged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ada, admin := w.member("acme", "user:ada"), w.admin("acme", "user:root")
+	base := w.emptyLog()
 	w.emit(
 		happens(event.ProposalDrafted, "proposal:1", event.Draft("user:ada")),
 		happens(event.ProposalDrafted, "proposal:2", event.Draft("user:bob")),
@@ -74,19 +96,26 @@ func TestEventsAreFilteredAndPaged(t *testing.T) {
 	for _, c := range []struct{ key, query, want string }{
 		{ada, "", "1 3 4 7 to 7"},
 		{admin, "", "1 2 3 4 5 6 7 to 7"},
-		{ada, "?after=3", "4 7 to 7"},
-		{ada, "?after=7", " to 7"},
-		{ada, "?after=8", "1 3 4 7 to 7 reset"},
+		{ada, "?after=%3", "4 7 to 7"},
+		{ada, "?after=%7", " to 7"},
+		{ada, "?after=%8", "1 3 4 7 to 7 reset"},
 		{ada, "?limit=2", "1 3 to 3"},
-		{ada, "?limit=2&after=3", "4 7 to 7"},
+		{ada, "?limit=2&after=%3", "4 7 to 7"},
 		{admin, "?types=proposal.drafted,key.created", "1 2 6 to 7"},
 		{ada, "?types=key.created", " to 7"},
 		{ada, "?subject=proposal:1", "1 3 7 to 7"},
-		{ada, "?subject=proposal:1&types=proposal.voted&after=1", "7 to 7"},
+		{ada, "?subject=proposal:1&types=proposal.voted&after=%1", "7 to 7"},
 	} {
+		if before, after, ok := strings.Cut(c.query, "%"); ok { // counted from the empty log on
+			n, err := strconv.Atoi(after)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.query = before + strconv.Itoa(base+n)
+		}
 		var page EventPageSeen
 		w.do(c.key, "GET", eventsOfAcme+c.query, "").want(200).into(&page)
-		if got := page.String(); got != c.want {
+		if got := page.since(base); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.query, got, c.want)
 		}
 	}
@@ -102,12 +131,13 @@ type EventPageSeen struct {
 	Reset   bool  `json:"reset"`
 }
 
-func (p *EventPageSeen) String() string {
+// since shows the numbers of a page, counted from base on.
+func (p *EventPageSeen) since(base int) string {
 	var seqs []string
 	for _, e := range p.Events {
-		seqs = append(seqs, fmt.Sprint(e.Seq))
+		seqs = append(seqs, fmt.Sprint(e.Seq-int64(base)))
 	}
-	out := strings.Join(seqs, " ") + " to " + fmt.Sprint(p.LastSeq)
+	out := strings.Join(seqs, " ") + " to " + fmt.Sprint(p.LastSeq-int64(base))
 	if p.Reset {
 		out += " reset"
 	}
@@ -162,18 +192,20 @@ func TestALongPollWaitsForEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *httpx.Options, _ *Options) { o.Parked = httpx.ParkLimits{PerPrincipal: 1} })
 	ada := w.member("acme", "user:ada")
+	base := w.emptyLog()
+	after := fmt.Sprintf("?after=%d", base+1)
 	w.emit(happens(event.ProposalVoted, "proposal:1", event.Members))
 	a := w.do(ada, "GET", eventsOfAcme, "", "Prefer", "wait=600").want(200)
 	if got := a.Header.Get("Preference-Applied"); got != "wait=60" {
 		t.Errorf("Preference-Applied: %q, want wait=60", got)
 	}
-	a = w.do(ada, "GET", eventsOfAcme+"?after=1", "", "Prefer", "wait=soon").want(200)
+	a = w.do(ada, "GET", eventsOfAcme+after, "", "Prefer", "wait=soon").want(200)
 	if got := a.Header.Get("Preference-Applied"); got != "" {
 		t.Errorf("Preference-Applied: %q, want none", got)
 	}
 	polls := make(chan *answer, 2)
 	for range 2 { // one more than may wait
-		go func() { polls <- w.do(ada, "GET", eventsOfAcme+"?after=1", "", "Prefer", "wait=30") }()
+		go func() { polls <- w.do(ada, "GET", eventsOfAcme+after, "", "Prefer", "wait=30") }()
 	}
 	if p := (<-polls).want(429).problem(); p.Code != "wait.too_many" {
 		t.Errorf("got %s, want wait.too_many", p.Code)
@@ -182,7 +214,7 @@ func TestALongPollWaitsForEvents(t *testing.T) {
 	var page EventPageSeen
 	a = (<-polls).want(200)
 	a.into(&page)
-	if got := page.String(); got != "2 to 2" || a.Header.Get("Preference-Applied") != "wait=30" {
+	if got := page.since(base); got != "2 to 2" || a.Header.Get("Preference-Applied") != "wait=30" {
 		t.Errorf("got %s %v, want 2 to 2", got, a.Header)
 	}
 }
@@ -225,6 +257,7 @@ func TestALongPollEndsWithTheRightsOfItsCaller(t *testing.T) {
 		g.Authenticator, o.Authenticator, o.Recheck = o.Authenticator, g, time.Millisecond
 	})
 	admin := w.admin("acme", "user:root")
+	base := w.emptyLog()
 	polls := make(chan *answer, 1)
 	poll := func() {
 		g.set(nil)
@@ -252,7 +285,7 @@ func TestALongPollEndsWithTheRightsOfItsCaller(t *testing.T) {
 	w.emit(happens(event.KeyCreated, "key:1", event.Admins))
 	var page EventPageSeen
 	(<-polls).want(200).into(&page)
-	if got := page.String(); got != " to 1" {
+	if got := page.since(base); got != " to 1" {
 		t.Errorf("a caller that is no longer an admin got %s", got)
 	}
 }
@@ -326,6 +359,7 @@ func TestAStreamOfEvents(t *testing.T) {
 	t.Parallel()
 	w, url := serve(t)
 	ada := w.member("acme", "user:ada")
+	base := w.emptyLog()
 	w.emit(
 		happens(event.ProposalSubmitted, "proposal:1", event.Members), happens(event.ProposalVoted, "proposal:1", event.Members),
 	)
@@ -334,22 +368,22 @@ func TestAStreamOfEvents(t *testing.T) {
 		h.Get("Cache-Control") != "no-store" {
 		t.Errorf("got %d %v", all.res.StatusCode, h)
 	}
-	first, second := sent(1, event.ProposalSubmitted, "proposal:1"), sent(2, event.ProposalVoted, "proposal:1")
+	first, second := sent(base+1, event.ProposalSubmitted, "proposal:1"), sent(base+2, event.ProposalVoted, "proposal:1")
 	all.want(first, second)
-	header := open(t, url+"?after=0", ada, "Last-Event-ID", "1") // the header wins
+	header := open(t, url+"?after=0", ada, "Last-Event-ID", strconv.Itoa(base+1)) // the header wins
 	header.want(second)
-	votes := open(t, url+"?types=proposal.voted&after=1", ada)
+	votes := open(t, url+fmt.Sprintf("?types=proposal.voted&after=%d", base+1), ada)
 	votes.want(second)
 	w.emit(happens(event.ProposalEdited, "proposal:1", event.Members), happens(event.KeyCreated, "key:1", event.Admins))
 	w.emit(happens(event.ProposalVoted, "proposal:2", event.Members))
-	third := sent(5, event.ProposalVoted, "proposal:2")
-	all.want(sent(3, event.ProposalEdited, "proposal:1"), third)
-	header.want(sent(3, event.ProposalEdited, "proposal:1"), third)
+	third := sent(base+5, event.ProposalVoted, "proposal:2")
+	all.want(sent(base+3, event.ProposalEdited, "proposal:1"), third)
+	header.want(sent(base+3, event.ProposalEdited, "proposal:1"), third)
 	votes.want(third)
-	reset := open(t, url, ada, "Last-Event-ID", "6")
-	reset.want(`id: 0|event: reset|data: {"last_seq":0}`, first, second)
+	reset := open(t, url, ada, "Last-Event-ID", strconv.Itoa(base+6))
+	reset.want(fmt.Sprintf(`id: %d|event: reset|data: {"last_seq":%d}`, base, base), first, second)
 	w.tasks.Stop()
-	votes.want(":|id: 5", "retry: 1000", "end")
+	votes.want(fmt.Sprintf(":|id: %d", base+5), "retry: 1000", "end")
 }
 
 // TestAnIdleStreamMovesOn: a filter that selects nothing still gets the position, so that the
@@ -357,11 +391,14 @@ func TestAStreamOfEvents(t *testing.T) {
 func TestAnIdleStreamMovesOn(t *testing.T) {
 	t.Parallel()
 	w, url := serve(t, func(_ *httpx.Options, o *Options) { o.KeepAlive = 10 * time.Millisecond })
-	votes := open(t, url+"?types=proposal.voted", w.member("acme", "user:ada"))
-	votes.want(":|id: 0")
+	ada := w.member("acme", "user:ada")
+	base := w.emptyLog()
+	before, after := fmt.Sprintf(":|id: %d", base), fmt.Sprintf(":|id: %d", base+1)
+	votes := open(t, url+"?types=proposal.voted", ada)
+	votes.want(before)
 	w.emit(happens(event.ProposalEdited, "proposal:1", event.Members))
-	for got := ""; got != ":|id: 1"; {
-		if got = votes.block(); got != ":|id: 0" && got != ":|id: 1" {
+	for got := ""; got != after; {
+		if got = votes.block(); got != before && got != after {
 			t.Fatalf("got %s, want a position", got)
 		}
 	}
@@ -374,21 +411,22 @@ func TestAStreamEndsWithTheRightsOfItsCaller(t *testing.T) {
 		g.Authenticator, ho.Authenticator, o.Recheck = ho.Authenticator, g, 10*time.Millisecond
 	})
 	admin := w.admin("acme", "user:root")
+	base := w.emptyLog()
 	w.emit(happens(event.ProposalVoted, "proposal:1", event.Members))
 	revoked := open(t, url, admin)
-	revoked.want(sent(1, event.ProposalVoted, "proposal:1"))
+	revoked.want(sent(base+1, event.ProposalVoted, "proposal:1"))
 	g.set(refuse)
 	last := revoked.block()
-	if !strings.HasPrefix(last, `id: 1|event: error|data: {`) || !strings.Contains(last, `"status":401`) ||
+	if !strings.HasPrefix(last, fmt.Sprintf(`id: %d|event: error|data: {`, base+1)) || !strings.Contains(last, `"status":401`) ||
 		!strings.Contains(last, `"code":"auth.missing"`) {
 		t.Errorf("the stream of a revoked key ended with %s", last)
 	}
 	revoked.want("end")
 	g.set(nil)
 	demoted := open(t, url, admin)
-	demoted.want(sent(1, event.ProposalVoted, "proposal:1"))
+	demoted.want(sent(base+1, event.ProposalVoted, "proposal:1"))
 	g.set(demote)
-	demoted.want(":|id: 1", "retry: 1000", "end") // it connects again, and sees less
+	demoted.want(fmt.Sprintf(":|id: %d", base+1), "retry: 1000", "end") // it connects again, and sees less
 }
 
 func TestTooManyStreams(t *testing.T) {

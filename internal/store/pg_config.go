@@ -108,9 +108,7 @@ func (s pgSession) sql() string {
 	if !s.seqScan {
 		// A statement that was planned while the tables were empty would still scan them after
 		// they have grown. Every list has an index to use instead.
-		// PostgreSQL takes the scan of a table without a fitting index for a long query then, and
-		// would compile it each time.
-		b.WriteString("SET enable_seqscan = off; SET jit = off; ")
+		b.WriteString("SET enable_seqscan = off; ")
 	}
 	// A table that is scanned nevertheless, because it has one row, seems so expensive to PostgreSQL
 	// that it would compile the statement, for a hundred milliseconds each time.
