@@ -118,7 +118,7 @@ var operations = map[string]reports{
 	"cast-vote":       emits(event.ProposalVoted),
 	"withdraw-vote":   emits(event.ProposalVoteWithdrawn),
 	"create-followup": emits(event.FollowupCreated),
-	"change-followup": emits(event.FollowupAssigned, event.FollowupStarted, event.FollowupDone, event.FollowupCanceled,
+	"change-followup": emits(event.FollowupEdited, event.FollowupAssigned, event.FollowupStarted, event.FollowupDone, event.FollowupCanceled,
 		event.FollowupReopened, event.TaskCreated),
 	"report-friction":       emits(event.FrictionReported, event.FrictionFiled, event.ProposalSubmitted),
 	"create-note":           silent(notPublic),

@@ -37,6 +37,8 @@ var demands = map[Action]struct {
 	ReadAgents:      {scopes: []Scope{TasksRead, A2AWrite, Admin}},
 	ManageAgents:    {scopes: []Scope{Admin}},
 	ReadTasks:       {scopes: []Scope{Admin}},
+	ReadEvents:      {scopes: []Scope{TasksRead}},
+	ManageWebhooks:  {scopes: []Scope{Admin}},
 	ReadKeys:        {scopes: []Scope{Admin}},
 	ManageKeys:      {scopes: []Scope{Admin}},
 	ReadMembers:     {scopes: []Scope{Admin}},

@@ -115,7 +115,7 @@ func testWebhookFails(w *world) {
 		}
 		return got.State == webhook.Failed
 	})
-	if got.Cursor >= 5 || got.Attempts < 3 || got.LastError != "it is broken" || !got.NextAttemptAt.IsZero() {
+	if got.Cursor >= 5 || got.Attempts < 2 || got.LastError != "it is broken" || !got.NextAttemptAt.IsZero() {
 		w.Errorf("failed webhook = %+v, want the cursor before event 5 and no next attempt", got)
 	}
 	for _, seq := range r.seqs(all.ID) {
