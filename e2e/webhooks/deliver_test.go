@@ -2,19 +2,16 @@ package webhooks
 
 import (
 	"bytes"
-	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/servertest"
 	"github.com/parley-dev/parley/internal/webhook"
 )
@@ -29,10 +26,6 @@ type delivered struct {
 	headers           map[string]string // names in lower case
 	body              string
 }
-
-// fromServer selects where deliver gets its request: from a running parley, or from the packages
-// that encode and sign.
-const fromServer = false
 
 // deliver returns the delivery of an event of the type proposal.submitted.
 func deliver(t *testing.T, f webhook.Format) delivered {
@@ -51,11 +44,7 @@ func deliver(t *testing.T, f webhook.Format) delivered {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	t.Cleanup(receiver.Close)
-	send := sendSample
-	if fromServer {
-		send = sendFromServer
-	}
-	keys := send(t, f, receiver.URL)
+	keys := sendFromServer(t, f, receiver.URL)
 	select {
 	case d := <-arrived:
 		d.secret, d.oldSecret, d.publicKey = keys.secret, keys.oldSecret, keys.publicKey
@@ -119,43 +108,6 @@ func post(t *testing.T, url, key string, body, into any) {
 		if err := json.Unmarshal(answer, into); err != nil {
 			t.Fatalf("POST %s: %v in %s", url, err, answer)
 		}
-	}
-}
-
-// sendSample encodes and signs an event, and sends it.
-func sendSample(t *testing.T, f webhook.Format, to string) delivered {
-	t.Helper()
-	_, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := json.Marshal(map[string]any{"id": "prop-1", "title": title, "votes_for": 0})
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Now()
-	s := webhook.Secrets{
-		Current: webhook.NewSecret(), Old: webhook.NewSecret(), OldUntil: now.Add(time.Hour), Private: private,
-	}
-	e := event.New("main", event.ProposalSubmitted, now, "proposal:prop-1", "user:ada", event.Members, data)
-	e.Seq = 1
-	contentType, body := webhook.Encode(f, &e, "https://parley.example")
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, to, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", contentType)
-	req.Header.Set("webhook-id", e.ID)
-	req.Header.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))
-	req.Header.Set("webhook-signature", s.Sign(e.ID, now, body))
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = res.Body.Close()
-	return delivered{
-		secret: webhook.FormatSecret(s.Current), oldSecret: webhook.FormatSecret(s.Old),
-		publicKey: webhook.FormatPublicKey(private.Public().(ed25519.PublicKey)),
 	}
 }
 
