@@ -30,6 +30,8 @@ type dialect struct {
 	// leaseUntil is the end of a lease that starts with this insert.
 	leaseUntil func(mark string, length time.Duration, until time.Time) (sql string, arg any)
 
+	// addSubjects adds packs with events about subjects to their index.
+	addSubjects func(t *tx, org string, subjects []string, packs []int64)
 	// index adds a new proposal to the text index; reindex updates an edited one.
 	index, reindex func(t *tx, p *proposal.Proposal)
 	// search is the FROM clause of a full-text search that yields proposals as p. Its
@@ -85,7 +87,13 @@ var sqliteDialect = dialect{
 	clock:        "0",
 	clockNow:     func(now func() time.Time) statement { return statement{sql: "$1", args: []any{micros(now())}} },
 	leaseUntil:   func(mark string, _ time.Duration, until time.Time) (string, any) { return mark, micros(until) },
-	index:        func(t *tx, _ *proposal.Proposal) { t.unindexed++ }, // see lite_indexer.go
+	addSubjects: func(t *tx, org string, subjects []string, packs []int64) {
+		for i, subject := range subjects {
+			t.exec(`INSERT INTO event_subjects (org_id, subject, last_seq) VALUES ($1, $2, $3)
+				ON CONFLICT (org_id, subject, last_seq) DO NOTHING`, org, subject, packs[i])
+		}
+	},
+	index: func(t *tx, _ *proposal.Proposal) { t.unindexed++ }, // see lite_indexer.go
 	reindex: func(t *tx, p *proposal.Proposal) {
 		// A proposal that is not indexed yet is left to the indexer.
 		t.exec(`INSERT OR REPLACE INTO proposal_search (rowid, words)
@@ -137,6 +145,11 @@ var postgresDialect = dialect{
 	leaseUntil: func(mark string, length time.Duration, _ time.Time) (string, any) {
 		return "CASE WHEN " + mark + "::bigint > 0 THEN " + postgresClock + " + " + mark + " ELSE 0 END",
 			length.Microseconds()
+	},
+	addSubjects: func(t *tx, org string, subjects []string, packs []int64) { // each statement is expensive
+		t.exec(`INSERT INTO event_subjects (org_id, subject, last_seq)
+				SELECT $1, subject, pack FROM unnest($2::text[], $3::bigint[]) AS e (subject, pack)
+			ON CONFLICT (org_id, subject, last_seq) DO NOTHING`, org, subjects, packs)
 	},
 	index: func(t *tx, p *proposal.Proposal) {
 		t.insert(`INSERT INTO proposal_search (org_id, proposal_id, words)

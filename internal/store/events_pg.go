@@ -69,8 +69,8 @@ func (e *pg) numberSome(ctx context.Context, org string) (numbered int64, known 
 // numberPacks numbers the packs of an org whose head is locked, and yields how many it were. The
 // expressions around the ids keep the planner from reading the whole table.
 var numberPacks = `WITH taken AS (
-		DELETE FROM events_new WHERE id = ANY (ARRAY(
-			SELECT new.id FROM event_heads h CROSS JOIN LATERAL (` + newPacks("n.id") + `) new
+		DELETE FROM events_new WHERE ctid = ANY (ARRAY(
+			SELECT new.ctid FROM event_heads h CROSS JOIN LATERAL (` + newPacks("n.id, n.ctid") + `) new
 			WHERE h.org_id = $1 ORDER BY new.id + 0` + limit(maxNumbered) + `))
 		RETURNING id, n, at, types, data
 	), total AS (
@@ -84,9 +84,9 @@ var numberPacks = `WITH taken AS (
 		SELECT $1, head.seq - head.events + sum(n) OVER (ORDER BY id), n, at, types, data FROM taken, head
 	) SELECT total.packs FROM total, event_heads WHERE org_id = $1`
 
-// newPacks selects a column of the packs without numbers of the org of h.
-func newPacks(column string) string {
-	packs := `SELECT ` + column + ` FROM events_new n WHERE n.org_id = h.org_id`
+// newPacks selects columns of the packs without numbers of the org of h.
+func newPacks(columns string) string {
+	packs := `SELECT ` + columns + ` FROM events_new n WHERE n.org_id = h.org_id`
 	return packs + ` AND n.xid >= ` + seenTo + ` UNION ALL ` +
 		packs + ` AND n.xid = ANY (ARRAY(SELECT x FROM pg_snapshot_xip(h.seen) x WHERE x < ` + seenTo + `))`
 }

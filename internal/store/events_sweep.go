@@ -112,17 +112,19 @@ func (t *tx) indexSubjects(ctx context.Context, org string) (added int, err erro
 	if _, err := one(ctx, t, []any{&indexed}, `SELECT indexed FROM event_heads WHERE org_id = $1`, org); err != nil {
 		return 0, err
 	}
+	var subjects []string
+	var packs []int64 // of each subject
 	err = t.oldest(ctx, org, indexed, func(p *storedPack) error {
 		added++
 		indexed = p.last
-		subjects, err := p.subjects(org)
-		for _, subject := range subjects {
-			t.exec(`INSERT INTO event_subjects (org_id, subject, last_seq) VALUES ($1, $2, $3)
-				ON CONFLICT (org_id, subject, last_seq) DO NOTHING`, org, subject, p.last)
+		list, err := p.subjects(org)
+		for _, subject := range list {
+			subjects, packs = append(subjects, subject), append(packs, p.last)
 		}
 		return err
 	})
 	if added > 0 {
+		t.d.addSubjects(t, org, subjects, packs)
 		t.exec(`UPDATE event_heads SET indexed = $2 WHERE org_id = $1 AND indexed < $2`, org, indexed)
 	}
 	return added, err

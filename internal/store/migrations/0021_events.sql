@@ -30,15 +30,15 @@ CREATE INDEX agents_online ON agents (org_id, id) WHERE online = 1;
 -- @postgres
 -- Committed packs that have no number yet. SQLite, which has one writer, numbers them at once.
 CREATE TABLE events_new (
-  id     BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id     BIGINT GENERATED ALWAYS AS IDENTITY,
   xid    xid8 NOT NULL DEFAULT pg_current_xact_id(),
   org_id TEXT NOT NULL,
   n      BIGINT NOT NULL,
   at     BIGINT NOT NULL,
   types  BIGINT NOT NULL,
-  data   TEXT NOT NULL
+  data   TEXT NOT NULL,
+  PRIMARY KEY (org_id, xid, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
-CREATE INDEX events_new_org ON events_new (org_id, xid, id);
 -- The packs that this snapshot sees have numbers; see numberSome.
 ALTER TABLE event_heads ADD COLUMN seen pg_snapshot NOT NULL DEFAULT '1:1:';
 -- @all
