@@ -51,7 +51,7 @@ func (t *topic) leave() {
 }
 
 // changed counts a hint that the log of an org has grown. It returns a function that reads the
-// log, or nil if nobody follows the org or somebody reads already.
+// log, or nil if the org has no followers here or is being read already.
 func (h *hub) changed(org string) (read func(context.Context) error) {
 	h.mu.Lock()
 	t := h.topics[org]

@@ -129,7 +129,8 @@ func webhookSchema(s *huma.Schema) {
 
 // webhookInputs adds what bodies of requests have in common.
 func webhookInputs(s *huma.Schema) {
-	property(s, "url", length(1, webhook.MaxURL), matching(webhookURLPattern), describedAs("Where to send events: an https URL. Private networks are refused unless the operator "+
+	property(s, "url", length(1, webhook.MaxURL), matching(webhookURLPattern),
+		describedAs("Where to send events: an https URL. Private networks are refused unless the operator "+
 		"allows them."))
 	property(s, "description", length(0, webhook.MaxDescription), matching(formPattern(text.Line, false)))
 	property(s, "types", describedAs("Types of events to send; empty: all."))

@@ -26,7 +26,7 @@ func (e *pg) number(ctx context.Context, org string) error {
 	return err
 }
 
-// numberAll gives numbers to the committed packs of an org and returns how many packs it were.
+// numberAll gives numbers to the committed packs of an org and returns how many.
 func (e *pg) numberAll(ctx context.Context, org string) (sum uint64, err error) {
 	for {
 		n, known, err := e.numberSome(ctx, org)
@@ -49,7 +49,7 @@ func (e *pg) numberAll(ctx context.Context, org string) (sum uint64, err error) 
 // the first has the lower number. known reports whether the org has a head.
 //
 // The lock comes first and is a statement of its own: the second statement sees all that was
-// committed before it had the lock, and nobody else gives numbers meanwhile. A pack that is
+// committed before it had the lock, and no other node gives numbers meanwhile. A pack that is
 // committed later gets a later number, whenever its transaction began. So a reader that has seen a
 // number has all numbers below it.
 //
@@ -66,7 +66,7 @@ func (e *pg) numberSome(ctx context.Context, org string) (numbered int64, known 
 	return numbered, known, err
 }
 
-// numberPacks numbers the packs of an org whose head is locked, and yields how many it were. The
+// numberPacks numbers the packs of an org whose head is locked, and yields how many. The
 // expressions around the ids keep the planner from reading the whole table.
 var numberPacks = `WITH taken AS (
 		DELETE FROM events_new WHERE ctid = ANY (ARRAY(

@@ -105,7 +105,7 @@ func (t *tx) expire(ctx context.Context, org string, before time.Time) (deleted 
 }
 
 // indexSubjects adds packs of one org to the index, and returns how many. Several nodes may do it
-// at once. The row of the head is changed last, so that nobody waits long for its lock. An entry
+// at once. The row of the head is changed last, so that its lock is held shortly. An entry
 // for a pack that another node deletes meanwhile stays, and finds nothing.
 func (t *tx) indexSubjects(ctx context.Context, org string) (added int, err error) {
 	var indexed int64
