@@ -131,7 +131,7 @@ func webhookSchema(s *huma.Schema) {
 func webhookInputs(s *huma.Schema) {
 	property(s, "url", length(1, webhook.MaxURL), matching(webhookURLPattern),
 		describedAs("Where to send events: an https URL. Private networks are refused unless the operator "+
-		"allows them."))
+			"allows them."))
 	property(s, "description", length(0, webhook.MaxDescription), matching(formPattern(text.Line, false)))
 	property(s, "types", describedAs("Types of events to send; empty: all."))
 	property(s, "state", oneOf([]webhook.State{webhook.Active, webhook.Paused}))
