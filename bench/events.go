@@ -278,7 +278,8 @@ func follow(addr string, req []byte, warm, end time.Time) (lags []time.Duration,
 		line, err := c.r.ReadSlice('\n')
 		switch {
 		case err == nil && first && !bytes.Contains(line, []byte(" 200 ")):
-			return lags, total, fmt.Errorf("stream: %s", line)
+			rest, _ := c.r.Peek(c.r.Buffered()) // says why
+			return lags, total, fmt.Errorf("stream: %s%s", line, rest)
 		case err == bufio.ErrBufferFull: // the rest of a long line
 		case err != nil && time.Now().After(end.Add(-100*time.Millisecond)):
 			return lags, total, nil

@@ -137,7 +137,9 @@ func decideStatus(cur Current, by Actor, r Resolution, newFollowupID string) (Ch
 			return Change{}, err
 		}
 		if text.Blank(r.Note) {
-			r.Note = "Duplicate of " + cur.Original.ID + ": " + cur.Original.Title
+			if r.Note = "Duplicate of " + cur.Original.ID; cur.Original.Status != Draft { // its title is not public
+				r.Note += ": " + cur.Original.Title
+			}
 		}
 	}
 	if r.Status == Rejected && text.Blank(r.Note) {

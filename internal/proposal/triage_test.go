@@ -35,6 +35,7 @@ func TestADuplicateNamesAnotherProposal(t *testing.T) {
 		"of another org":             {other, edited(func(p *Proposal) { p.Org = "other" }), "", ""},
 		"a duplicate of this one":    {other, edited(func(p *Proposal) { p.DuplicateOf = id }), "", ""},
 		"a duplicate of a third":     {other, edited(func(p *Proposal) { p.DuplicateOf = "prop-3" }), "x", "x"},
+		"the title of a draft":       {other, edited(func(p *Proposal) { p.Status = Draft }), "", "Duplicate of " + other},
 		"a draft that an admin sees": {other, edited(func(p *Proposal) { p.Status = Draft }), "x", "x"},
 	} {
 		cur := Current{Proposal: Proposal{Org: "acme", ID: id, Status: Open}, Original: c.original}

@@ -445,6 +445,36 @@ func TestNodesNumberABacklogTogether(t *testing.T) {
 	logOf(t, nodes[0], "acme")
 }
 
+// A node that is frozen or cut off while it numbers keeps no other node from reading the log.
+func TestAFrozenNodeHoldsNoLog(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	proxy := pgtest.NewProxy(t, url)
+	a := openFor(t, Options{URL: url})
+	b := openFor(t, Options{URL: proxy.URL(t, url)})
+	for i := range 20 {
+		if err := a.eng.write(t.Context(), func(x *tx) error {
+			x.exec(fillPacks, 10)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = b.eng.number(context.Background(), "acme") // may fail: it is cut off
+		}()
+		time.Sleep(time.Duration(i) * 200 * time.Microsecond) // hits another moment each time
+		proxy.Silence()
+		h, err := a.Events().head(t.Context(), "acme")
+		proxy.Resume()
+		if want := int64(i+1) * 10; err != nil || h.seq != want {
+			t.Fatalf("round %d: the log ends with %d, %v, want %d", i, h.seq, err, want)
+		}
+		<-done
+	}
+}
+
 // fillPacks leaves so many packs of one event.
 const fillPacks = `INSERT INTO events_new (org_id, n, at, types, data)
 	SELECT 'acme', 1, 1, 1, '1' || chr(9) || 'agent.changed' || repeat(chr(9) || '1', 6) || chr(10)

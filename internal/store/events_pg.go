@@ -60,7 +60,7 @@ func (e *pg) numberSome(ctx context.Context, org string) (numbered int64, known 
 	err = e.write(ctx, func(t *tx) error {
 		numbered = 0
 		t.lock(`SELECT 1 FROM event_heads WHERE org_id = $1`, org)
-		known, err = one(ctx, t, []any{&numbered}, numberPacks, org, int64(maxNumbered))
+		known, err = t.reader.(*pgConn).readAndCommit([]any{&numbered}, numberPacks, org, int64(maxNumbered))
 		return err
 	})
 	return numbered, known, err

@@ -142,7 +142,7 @@ func (c *pgConn) query(_ context.Context, sql string, args ...any) (rows, error)
 	c.locks = nil
 	if !c.begun {
 		c.begun = true
-		begin := append([]statement{{sql: "BEGIN ISOLATION LEVEL READ COMMITTED"}}, c.limits...)
+		begin := append([]statement{{sql: beginWrite}}, c.limits...)
 		fenced = len(begin)
 		before = append(append(begin, statement{sql: c.fence.moves}), before...)
 	}
@@ -178,6 +178,49 @@ func (c *pgConn) query(_ context.Context, sql string, args ...any) (rows, error)
 	}
 	return &batchRows{rs, results}, nil
 }
+
+// readAndCommit runs the locks, a query of one row and the commit in one round trip. So a process
+// that stops in the middle of it, such as a frozen machine, holds no lock. It must be the only read
+// of the write.
+func (c *pgConn) readAndCommit(dest []any, sql string, args ...any) (found bool, err error) {
+	before := slices.Concat([]statement{{sql: beginWrite}}, c.limits, []statement{c.fence.check}, c.locks)
+	c.locks, c.begun = nil, true
+	var b pgx.Batch
+	for _, s := range before {
+		b.Queue(s.sql, s.args...)
+	}
+	b.Queue(sql, args...)
+	b.Queue("COMMIT")
+	results := c.conn.SendBatch(c.ctx, &b)
+	for range before {
+		if _, err = results.Exec(); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = results.QueryRow().Scan(dest...)
+		found = err == nil
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	if err = errors.Join(err, results.Close()); err == nil { // Close waits for the commit
+		c.begun = false
+		return found, nil
+	}
+	if isCode(err, codeMoved) {
+		if _, undo := c.conn.Exec(c.ctx, "ROLLBACK"); undo == nil {
+			if refusal := c.fence.refuse(c.ctx, c); refusal != nil {
+				return false, refusal
+			}
+		}
+	}
+	return false, err
+}
+
+// beginWrite begins the transaction of a write. Statements after a lock must see what was committed
+// before it was taken, whatever the default of the database is.
+const beginWrite = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 // finish runs the statements and commits, in one round trip.
 func (c *pgConn) finish(ss []statement) error {
