@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -369,6 +370,43 @@ func TestBadReceiversDelayNobody(t *testing.T) {
 		t.Errorf("a redirect was followed %d times", n)
 	}
 	release()
+}
+
+// Webhooks that never catch up take turns with others on the same host, also with those of other
+// orgs.
+func TestBusyWebhooksTakeTurns(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, soon)
+	var over atomic.Bool
+	admin := s.admin
+	r := listen(t, func(n int, _ http.ResponseWriter, req *http.Request) {
+		text := fmt.Sprint("one more after ", n)
+		if req.URL.Path == "/busy" && !over.Load() {
+			_, err := s.Update(context.WithoutCancel(t.Context()), admin, s.quiet.ID, webhook.Edit{Description: &text})
+			if err != nil && !over.Load() {
+				t.Error(err)
+			}
+		}
+	})
+	t.Cleanup(func() { over.Store(true) }) // before the receiver and the store are closed
+	var busy [4]string // as many as may be in flight to one host; each one makes events for all
+	for i := range busy {
+		w, _ := s.create(webhook.Creation{URL: r.URL + "/busy", Types: onlyChanges})
+		busy[i] = w.ID
+	}
+	s.happen(1)
+	for _, id := range busy {
+		s.until("the busy ones are far behind", func() bool { w := s.get(id); return w.Head-w.Cursor > 100 })
+	}
+	for _, org := range []string{"acme", "other"} {
+		s.admin = accessOf(t, org)
+		rare, _ := s.create(webhook.Creation{URL: r.URL + "/" + org, Types: onlyChanges})
+		text := "new"
+		if _, err := s.Update(t.Context(), s.admin, rare.ID, webhook.Edit{Description: &text}); err != nil {
+			t.Fatal(err)
+		}
+		s.until("the one of "+org+" has its event", func() bool { return len(s.deliveries(rare.ID)) > 0 })
+	}
 }
 
 // A receiver may ask for more time than the back-off.
