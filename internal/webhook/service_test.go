@@ -30,6 +30,7 @@ type site struct {
 	*webhook.Service
 	dir   string
 	retry delivery.Retry
+	limit time.Duration // of a request; 0: the default, which is long enough for a busy machine
 	store *store.Store
 	stop  func()
 	admin identity.Access
@@ -40,9 +41,12 @@ type site struct {
 // soon repeats failed deliveries quickly.
 var soon = delivery.Retry{First: 5 * time.Millisecond, Most: 20 * time.Millisecond}
 
-func newSite(t *testing.T, retry delivery.Retry) *site {
+func newSite(t *testing.T, retry delivery.Retry, edit ...func(*site)) *site {
 	t.Helper()
 	s := &site{T: t, dir: orgtest.EmptyDir(t), retry: retry}
+	for _, e := range edit {
+		e(s)
+	}
 	s.start()
 	t.Cleanup(func() { s.stop() })
 	operator := identity.NewOperator(s.store.IdentityStores(), orgtest.Now, orgtest.NewID)
@@ -84,7 +88,7 @@ func (s *site) start() {
 		s.Fatal(err)
 	}
 	client, err := delivery.NewClient(delivery.ClientOptions{
-		Allow: []string{"127.0.0.1"}, AllowFlag: "--outbound-allow", Key: key, Timeout: 500 * time.Millisecond,
+		Allow: []string{"127.0.0.1"}, AllowFlag: "--outbound-allow", Key: key, Timeout: s.limit,
 	})
 	if err != nil {
 		s.Fatal(err)
@@ -307,7 +311,7 @@ func TestAReceiverThatIsGone(t *testing.T) {
 // Receivers that misbehave delay neither the other webhooks of their org nor other orgs.
 func TestBadReceiversDelayNobody(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, delivery.Retry{First: time.Hour, Most: 2 * time.Hour})
+	s := newSite(t, delivery.Retry{First: time.Hour, Most: 2 * time.Hour}, func(s *site) { s.limit = time.Second })
 	elsewhere := listen(t, nil)
 	hold := make(chan struct{})
 	var once sync.Once
@@ -389,6 +393,7 @@ func TestBusyWebhooksTakeTurns(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { over.Store(true) }) // before the receiver and the store are closed
+
 	var busy [4]string // as many as may be in flight to one host; each one makes events for all
 	for i := range busy {
 		w, _ := s.create(webhook.Creation{URL: r.URL + "/busy", Types: onlyChanges})
