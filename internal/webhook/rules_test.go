@@ -277,16 +277,20 @@ type searching struct {
 	release chan struct{}
 }
 
-func (s searching) Event(context.Context, string, string, string) (event.Event, error) {
+func (s searching) Event(ctx context.Context, _, _, _ string) (event.Event, error) {
 	s.began <- struct{}{}
-	<-s.release
-	return event.Event{}, errs.ErrNotFound
+	select {
+	case <-s.release:
+		return event.Event{}, errs.ErrNotFound
+	case <-ctx.Done():
+		return event.Event{}, ctx.Err()
+	}
 }
 
 // The search of the log for an event counts, too: it can be as long as the log.
 func TestFewSearchesOfAdminsAtOnce(t *testing.T) {
 	t.Parallel()
-	store := searching{&memory{webhook: valid()}, make(chan struct{}), make(chan struct{})}
+	store := searching{&memory{webhook: valid()}, make(chan struct{}, 10), make(chan struct{})}
 	s := NewService(Options{Store: store, Log: log{memory: store.memory}, Now: time.Now})
 	admin, err := identity.Authorize(&identity.Caller{
 		Principal: identity.Principal{Org: "acme", Kind: identity.User, ID: "root"}, Scopes: identity.AllScopes,
@@ -294,8 +298,10 @@ func TestFewSearchesOfAdminsAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	redeliver := func() error {
-		_, err := s.Redeliver(t.Context(), admin, "hook-1", "evt-1")
+		_, err := s.Redeliver(ctx, admin, "hook-1", "evt-1")
 		return err
 	}
 	var work sync.WaitGroup
