@@ -13,6 +13,18 @@ import (
 	"github.com/parley-dev/parley/internal/webhook"
 )
 
+// within returns the next value of a channel, or the zero value if it is closed.
+func within[T any](t *testing.T, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(time.Minute):
+		t.Fatal("nothing happened within a minute")
+		panic("unreachable")
+	}
+}
+
 // Webhooks work without pushes, soon after the event, and a stop waits for the request in flight.
 func TestEventsAreDeliveredToWebhooks(t *testing.T) {
 	t.Parallel()
@@ -22,7 +34,10 @@ func TestEventsAreDeliveredToWebhooks(t *testing.T) {
 			t.Errorf("headers %v", r.Header)
 		}
 		arrived <- r.Header.Get("webhook-id")
-		<-release
+		select {
+		case <-release:
+		case <-time.After(time.Minute):
+		}
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	t.Cleanup(receiver.Close)
@@ -59,22 +74,22 @@ func TestEventsAreDeliveredToWebhooks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	first := <-arrived
+	first := within(t, arrived)
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Shutdown() }()
-	<-s.tasks.Stopping()
+	within(t, s.tasks.Stopping())
 	select {
 	case err := <-stopped:
 		t.Fatalf("stopped with a request on its way: %v", err)
 	case <-time.After(300 * time.Millisecond): // it would have stopped by now
 	}
 	close(release)
-	if err := <-stopped; err != nil {
+	if err := within(t, stopped); err != nil {
 		t.Fatal(err)
 	}
 	s = startServer(t, cfg)
 	t.Cleanup(func() { _ = s.Shutdown() })
-	if second := <-arrived; second == first || !strings.HasPrefix(second, "evt-") {
+	if second := within(t, arrived); second == first || !strings.HasPrefix(second, "evt-") {
 		t.Errorf("the next server sent %s after %s, want the next event", second, first)
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {

@@ -9,67 +9,74 @@ import (
 	"time"
 )
 
-// deliver sends the events after the cursor, one by one. When the server stops, the request
-// in flight is finished, and no other follows.
+// A turn is what one claim may do. A subscription with more to send is released when its turn is
+// over and stays due, so that one that never catches up does not keep its slot from others.
+const (
+	turnEvents = 50              // requests
+	turnTime   = 5 * time.Second // after which no other request begins; a quarter of the claim if that is shorter
+)
+
+// deliver sends the events after the cursor, one by one, until the turn is over. When the server
+// stops, the request in flight is finished, and no other follows.
 func (s *Service) deliver(stopping context.Context, sub *Subscription) error {
 	source := s.sources[sub.Kind]
 	if source == nil {
 		return fmt.Errorf("no source for subscriptions of kind %q", sub.Kind)
 	}
 	ctx := context.WithoutCancel(stopping)
-	start, passed, written := sub.Cursor, sub.Cursor, time.Now()
+	start, passed, sent := sub.Cursor, sub.Cursor, 0
+	began, turn := time.Now(), min(turnTime, s.retry.Claim/4)
 	for e, err := range source.Events(ctx, sub) {
 		if err != nil {
 			return err
 		}
-		passed = e.Seq
-		if e.Encode == nil {
-			// A long list of events that the receiver does not get must not outlast the claim.
-			if time.Since(written) > s.retry.Claim/3 {
-				if err := s.pass(ctx, sub, passed); err != nil || sub.ClaimedUntil.IsZero() {
-					return err
-				}
-				written = time.Now()
+		// A long list of events that the receiver does not get must not outlast the claim either.
+		if stopping.Err() != nil || sent == turnEvents || time.Since(began) > turn && passed > start {
+			return s.release(ctx, sub, passed)
+		}
+		if e.Encode != nil {
+			if more, err := s.send(ctx, sub, &e, passed); err != nil || !more {
+				return err
 			}
-			continue
+			sent++
 		}
-		if stopping.Err() != nil {
-			return s.release(ctx, sub)
-		}
-		if more, err := s.send(ctx, sub, &e); err != nil || !more {
-			return err
-		}
-		written = time.Now()
+		passed = e.Seq
 	}
 	return s.settle(ctx, sub, func(p Progress, clock time.Time) Progress {
-		if p.Cursor = passed; passed > start && passed < p.Head {
+		if p = p.pass(passed); passed > start && passed < p.Head {
 			p.DueAt = clock // the list has grown meanwhile
 		}
 		return p
 	})
 }
 
-// pass moves the cursor over events that the receiver does not get.
-func (s *Service) pass(ctx context.Context, sub *Subscription, to int64) error {
-	return s.settle(ctx, sub, func(p Progress, _ time.Time) Progress {
-		p.Cursor = to
-		return p
-	})
+// pass moves the cursor over events that the receiver does not get. The failures were about an
+// event that will not be sent any more.
+func (p Progress) pass(to int64) Progress {
+	if to > p.Cursor {
+		p.Cursor, p.Attempts, p.LastError, p.FailingSince = to, 0, "", time.Time{}
+	}
+	return p
 }
 
-// send sends one event and records the outcome. more reports whether the next event may be
-// sent under the same claim.
-func (s *Service) send(ctx context.Context, sub *Subscription, e *Event) (more bool, err error) {
-	began := time.Now()
+// send sends one event and records the outcome. passed is the number of the event before it; what
+// was passed is kept also if the attempt fails. more reports whether the next event may be sent
+// under the same claim.
+func (s *Service) send(ctx context.Context, sub *Subscription, e *Event, passed int64) (more bool, err error) {
+	if passed > sub.Cursor {
+		sub.Cursor, sub.Attempts = passed, 0 // the attempts were for an event that was passed
+	}
+	cursor, attempts, began := sub.Cursor, sub.Attempts, time.Now()
 	response, failure := s.try(ctx, sub, e)
 	tried := &Attempt{
-		Seq: e.Seq, EventID: e.ID, Type: e.Type, Number: sub.Attempts + 1, Latency: time.Since(began), Response: response,
+		Seq: e.Seq, EventID: e.ID, Type: e.Type, Number: attempts + 1, Latency: time.Since(began), Response: response,
 	}
 	outcome := Delivered
 	if failure != nil {
 		outcome = Failed // also if the result cannot be recorded
 	}
 	err = s.settle(ctx, sub, func(p Progress, clock time.Time) Progress {
+		p.Cursor, p.Attempts = cursor, attempts
 		p, outcome = s.retry.settled(p, e, failure, clock)
 		tried.At, tried.Outcome, tried.Error = clock, outcome, p.LastError
 		p.Tried = tried
@@ -133,9 +140,11 @@ func (s *Service) settle(
 	return err
 }
 
-// release ends a claim early, so that another node can continue at once.
-func (s *Service) release(ctx context.Context, sub *Subscription) error {
+// release ends a claim early, so that others get their turn, or another node can continue at once.
+// passed is the number of the last event that was sent or passed.
+func (s *Service) release(ctx context.Context, sub *Subscription, passed int64) error {
 	return s.settle(ctx, sub, func(p Progress, clock time.Time) Progress {
+		p = p.pass(passed)
 		p.DueAt = clock
 		return p
 	})

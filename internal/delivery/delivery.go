@@ -44,14 +44,14 @@ var States = []State{Active, Done, Dead}
 // Progress records how far a subscription has been delivered.
 type Progress struct {
 	State         State
-	Cursor        int64     // the last event that was delivered
+	Cursor        int64     // the last event that was delivered or passed
 	Head          int64     // the last event that exists
 	DueAt         time.Time // zero if there is nothing to deliver
 	ClaimedUntil  time.Time
 	Attempts      int // failed attempts to deliver the event after the cursor
 	LastError     string
 	LastAttemptAt time.Time
-	FailingSince  time.Time // the first failure since the last success; only for a Retry with For
+	FailingSince  time.Time // the first of a series of failures; see Retry
 	// Tried is the attempt that led to this progress, for stores that keep a log of attempts.
 	Tried *Attempt
 }

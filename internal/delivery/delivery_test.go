@@ -188,7 +188,7 @@ func TestASubscriptionGetsItsEventsInOrderUntilTheLast(t *testing.T) {
 			Progress{Head: 4},
 			events,
 			map[int64]error{2: never{}},
-			Progress{State: Dead, Attempts: 1, LastError: "never"},
+			Progress{State: Dead, Cursor: 1, Attempts: 1, LastError: "never"},
 			[]string{first},
 			GivenUp,
 		},
@@ -196,15 +196,15 @@ func TestASubscriptionGetsItsEventsInOrderUntilTheLast(t *testing.T) {
 			Progress{Head: 4},
 			events,
 			map[int64]error{2: io.EOF},
-			Progress{State: Active, Attempts: 1, LastError: "EOF"},
+			Progress{State: Active, Cursor: 1, Attempts: 1, LastError: "EOF"},
 			[]string{first},
 			Failed,
 		},
 		"the last attempt": {
-			Progress{Head: 4, Attempts: 11},
+			Progress{Cursor: 1, Head: 4, Attempts: 11},
 			events,
 			map[int64]error{2: io.EOF},
-			Progress{State: Dead, Attempts: 12, LastError: "EOF"},
+			Progress{State: Dead, Cursor: 1, Attempts: 12, LastError: "EOF"},
 			[]string{first},
 			GivenUp,
 		},
@@ -284,7 +284,7 @@ func TestALostClaimChangesNothing(t *testing.T) {
 	claimed := store.Subscription
 	claimed.ClaimedUntil = time.Unix(2029, 0)
 	s := New(Options{Store: store})
-	if err := s.release(t.Context(), &claimed); !over(err) {
+	if err := s.release(t.Context(), &claimed, 0); !over(err) {
 		t.Errorf("got %v; want that the claim is over", err)
 	}
 	if store.Progress != before {

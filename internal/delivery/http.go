@@ -108,7 +108,8 @@ func (f *failure) RetryAfter() time.Duration { return f.wait }
 // Send implements Sender.
 func (c *Client) Send(ctx context.Context, r *Request) error {
 	if err := c.guard.Check(r.URL); err != nil {
-		return &failure{why: "the URL " + err.Error(), permanent: true} // the operator may have changed what is allowed
+		// The operator may have changed what is allowed, perhaps on this node only so far: not permanent.
+		return &failure{why: "the URL " + err.Error()}
 	}
 	req, err := c.request(ctx, r)
 	if err != nil {

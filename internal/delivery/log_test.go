@@ -21,7 +21,9 @@ func TestFailuresAreGivenUpAfterATime(t *testing.T) {
 	if outcome != Failed || !p.FailingSince.Equal(start) {
 		t.Errorf("first failure: %s, %+v; want the time of it", outcome, p)
 	}
-	p, outcome = r.settled(p, e, io.EOF, start.Add(72*time.Hour-1))
+	for at := start; at.Before(start.Add(72 * time.Hour)); at = at.Add(10 * time.Minute) {
+		p, outcome = r.settled(p, e, io.EOF, at)
+	}
 	if outcome != Failed || !p.FailingSince.Equal(start) || p.State != Active {
 		t.Errorf("before the time is up: %s, %+v", outcome, p)
 	}
@@ -88,9 +90,9 @@ type slowly struct {
 	after func(seq int64)
 }
 
-func (s slowly) Events(context.Context, *Subscription) iter.Seq2[Event, error] {
+func (s slowly) Events(_ context.Context, sub *Subscription) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		for i := int64(1); i <= s.n; i++ {
+		for i := sub.Cursor + 1; i <= s.n; i++ {
 			time.Sleep(s.each)
 			if !yield(Event{Seq: i}, nil) {
 				return
@@ -109,24 +111,111 @@ func TestPassedEventsAreWrittenFromTimeToTime(t *testing.T) {
 			Key:      Key{Kind: testKind, Org: "acme"},
 			Progress: Progress{State: Active, Head: 100, DueAt: until, ClaimedUntil: until},
 		}}
-		written, last := 0, int64(0)
 		source := slowly{n: 100, each: time.Second, after: func(seq int64) {
-			if store.Cursor != last {
-				written, last = written+1, store.Cursor
-			}
-			if seq-store.Cursor > 11 {
+			if seq-store.Cursor > 7 {
 				t.Errorf("event %d is read, but the cursor is %d", seq, store.Cursor)
 			}
 		}}
 		s := New(Options{Store: store, Sources: from(source), Sender: &answering{}, Retry: Retry{Claim: 30 * time.Second}})
+		turns := 0
+		for ; store.Cursor < 100 && turns < 100; turns++ {
+			store.DueAt, store.ClaimedUntil = until, until
+			claimed := store.Subscription
+			if err := s.deliver(t.Context(), &claimed); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if store.Cursor != 100 || !store.ClaimedUntil.IsZero() || !store.DueAt.IsZero() || turns > 25 {
+			t.Errorf("progress %+v after %d turns, want all passed in at most 25", store.Progress, turns)
+		}
+	})
+}
+
+// delay is a receiver that takes its time.
+type delay time.Duration
+
+func (d delay) Send(context.Context, *Request) error {
+	time.Sleep(time.Duration(d))
+	return nil
+}
+
+// A subscription with much to send is released after some events or some time, and stays due.
+func TestATurnEnds(t *testing.T) {
+	t.Parallel()
+	var events list
+	for i := range int64(120) {
+		events = append(events, Event{Seq: i + 1, Encode: func() (map[string]string, []byte) { return nil, nil }})
+	}
+	for name, c := range map[string]struct {
+		each  time.Duration
+		turns []int64 // the cursor after each one
+	}{
+		"many events":   {time.Millisecond, []int64{50, 100, 120}},
+		"slow receiver": {3 * time.Second, []int64{2, 4, 6}},
+		"very slow":     {9 * time.Second, []int64{1, 2, 3}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &kept{Subscription{Key: Key{Kind: testKind}, Progress: Progress{State: Active, Head: 120}}}
+			s := New(Options{Store: store, Sources: from(events), Sender: delay(c.each)})
+			for i, want := range c.turns {
+				store.DueAt, store.ClaimedUntil = time.Unix(2030, 0), time.Unix(2030, 0)
+				claimed := store.Subscription
+				if err := s.deliver(t.Context(), &claimed); err != nil {
+					t.Fatal(err)
+				}
+				p := store.Progress
+				if p.Cursor != want || !p.ClaimedUntil.IsZero() || p.DueAt.Equal(time.Unix(2000, 0)) != (want < 120) {
+					t.Errorf("%s: progress %+v after turn %d, want %d sent, not claimed, and due if there is more",
+						name, p, i+1, want)
+				}
+			}
+		})
+	}
+}
+
+// Failures were about one event. When it is passed because nobody gets it any more, they are over.
+func TestPassedEventsEndFailures(t *testing.T) {
+	t.Parallel()
+	failing := Progress{
+		State: Active, Cursor: 4, Attempts: 9, LastError: "no", FailingSince: time.Unix(10, 0),
+		LastAttemptAt: time.Unix(1990, 0), DueAt: time.Unix(2030, 0), ClaimedUntil: time.Unix(2030, 0),
+	}
+	deliver := func(head int64, events list, to Sender) Progress {
+		store := &kept{Subscription{Key: Key{Kind: testKind}, Progress: failing}}
+		store.Head = head
+		s := New(Options{Store: store, Sources: from(events), Sender: to, Retry: Retry{For: time.Hour}})
 		claimed := store.Subscription
 		if err := s.deliver(t.Context(), &claimed); err != nil {
 			t.Fatal(err)
 		}
-		if store.Cursor != 100 || !store.ClaimedUntil.IsZero() || !store.DueAt.IsZero() || written > 10 {
-			t.Errorf("progress %+v after %d writes, want all passed with at most 10", store.Progress, written)
+		return store.Progress
+	}
+	p := deliver(6, list{{Seq: 5}, {Seq: 6}}, &recorder{})
+	if p.Cursor != 6 || p.Attempts != 0 || p.LastError != "" || !p.FailingSince.IsZero() || !p.DueAt.IsZero() {
+		t.Errorf("after the failing event was passed: %+v, want no failures", p)
+	}
+	// The next event fails, too: it is another event, but the receiver has been away all the time.
+	to := &recorder{fail: map[int64]error{7: io.EOF}}
+	next := Event{Seq: 7, Encode: func() (map[string]string, []byte) { return nil, nil }}
+	failing.FailingSince = time.Unix(1980, 0)
+	p = deliver(7, list{{Seq: 5}, {Seq: 6}, next}, to)
+	if p.Cursor != 6 || p.Attempts != 1 || p.Tried.Number != 1 || !p.FailingSince.Equal(time.Unix(1980, 0)) {
+		t.Errorf("after a failure behind passed events: %+v, want these passed and the first attempt", p)
+	}
+}
+
+// A time in which nothing was tried does not count, because no node was running, for example.
+func TestOnlyTimeWithAttemptsCounts(t *testing.T) {
+	t.Parallel()
+	r := Retry{For: 72 * time.Hour}.orDefault()
+	start := time.Unix(1000, 0)
+	for pause, want := range map[time.Duration]Outcome{20 * time.Minute: GivenUp, 21 * time.Minute: Failed} {
+		p := Progress{State: Active, FailingSince: start, LastAttemptAt: start.Add(80*time.Hour - pause), Attempts: 400}
+		p, got := r.settled(p, &Event{Seq: 1}, io.EOF, start.Add(80*time.Hour))
+		if began := start.Add(80 * time.Hour); got != want || p.FailingSince.Equal(began) != (want == Failed) {
+			t.Errorf("%s after the attempt before: %s, failing since %s; want %s", pause, got, p.FailingSince, want)
 		}
-	})
+	}
 }
 
 // If events were added after the list was read, the subscription is due at once, not when the claim

@@ -13,7 +13,7 @@ type Retry struct {
 	First    time.Duration // the first delay; doubles with each failure; default 1 s
 	Most     time.Duration // the longest delay; default 10 min
 	Attempts int           // to deliver one event; default 12
-	For      time.Duration // if set, the time of uninterrupted failures after which it gives up, instead of Attempts
+	For      time.Duration // if set, the length of a series of failures after which it gives up, instead of Attempts
 	Claim    time.Duration // how long a node may take for one event; default 30 s
 }
 
@@ -47,6 +47,7 @@ func (r Retry) next(failures int, cause error) time.Duration {
 
 // settled returns the progress after an attempt, and the outcome of the attempt.
 func (r Retry) settled(p Progress, e *Event, failure error, clock time.Time) (Progress, Outcome) {
+	before := p.LastAttemptAt
 	p.LastAttemptAt = clock
 	if failure == nil {
 		p.Cursor, p.Attempts, p.LastError, p.FailingSince = e.Seq, 0, "", time.Time{}
@@ -58,7 +59,7 @@ func (r Retry) settled(p Progress, e *Event, failure error, clock time.Time) (Pr
 	p.Attempts++
 	p.LastError = ErrorText(failure)
 	p.DueAt = clock.Add(r.next(p.Attempts, failure))
-	if p.FailingSince.IsZero() {
+	if p.FailingSince.IsZero() || r.interrupted(before, clock) {
 		p.FailingSince = clock
 	}
 	if permanent(failure) || r.exhausted(&p, clock) {
@@ -67,6 +68,12 @@ func (r Retry) settled(p Progress, e *Event, failure error, clock time.Time) (Pr
 	}
 	return p, Failed
 }
+
+// interrupted reports whether a failure begins a new series, because the attempt before it was
+// long ago. A series has an attempt at least every Most, a little later if the node was busy or had
+// crashed. A longer pause means that there was nothing to send or that no node was running, and does
+// not count against the receiver.
+func (r Retry) interrupted(before, clock time.Time) bool { return clock.Sub(before) > 2*r.Most+r.Claim }
 
 // exhausted reports whether a failing subscription is given up.
 func (r Retry) exhausted(p *Progress, clock time.Time) bool {

@@ -116,7 +116,7 @@ func (s *Service) run(ctx context.Context, c *claim) {
 		defer s.inFlight.free(c)
 		err = s.deliver(ctx, &c.sub)
 	} else {
-		err = s.release(context.WithoutCancel(ctx), &c.sub)
+		err = s.release(context.WithoutCancel(ctx), &c.sub, c.sub.Cursor)
 	}
 	if err != nil && !over(err) {
 		s.onError(err)

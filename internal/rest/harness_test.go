@@ -52,7 +52,7 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 		Clients:   o.OAuth(),
 		Frictions: friction.New(o.Store.Friction(), utcNow, newID, proposal.Check),
 		Accounts:  account.New(o.Store.Accounts(), o.Store.Audit(), nil, utcNow),
-		Webhooks:  newWebhooks(o),
+		Webhooks:  newWebhooks(o, acceptsAll{}),
 	}
 	ro.Events = event.NewService(event.Options{
 		Store: o.Store.Events(), Now: utcNow, Stopping: o.Tasks.Stopping(), OnError: func(err error) { tb.Log(err) },

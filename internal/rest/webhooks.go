@@ -283,10 +283,23 @@ func (c *call) unkeyed() error {
 	})
 }
 
+// awaitReceiver gives back the slot of a request that waits for a receiver, up to ten seconds. The
+// service limits how many an org has at once.
+func (a *api) awaitReceiver(ctx context.Context) error {
+	if err := a.router.Park(ctx, httpx.Wait); err != nil {
+		return err
+	}
+	a.router.Yield(ctx)
+	return nil
+}
+
 type deliveryOutput struct{ Body WebhookDelivery }
 
 func (a *api) pingWebhook(ctx context.Context, c *call, in *webhookInput) (*deliveryOutput, error) {
 	if err := c.unkeyed(); err != nil {
+		return nil, err
+	}
+	if err := a.awaitReceiver(ctx); err != nil {
 		return nil, err
 	}
 	d, err := a.webhooks.Ping(ctx, c.Access, in.ID)
@@ -350,6 +363,9 @@ func (a *api) redeliverWebhook(
 	}
 	out := &redeliverWebhookOutput{}
 	if b.EventID != nil {
+		if err := a.awaitReceiver(ctx); err != nil {
+			return nil, err
+		}
 		d, err := a.webhooks.Redeliver(ctx, c.Access, in.ID, *b.EventID)
 		if err != nil {
 			return nil, err

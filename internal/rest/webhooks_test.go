@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,17 +25,21 @@ const (
 	webhookBody = `{"url":"https://crm.example/hooks/parley"}`
 )
 
-// newWebhooks returns the service without its background work. Receivers accept everything.
-func newWebhooks(o *orgtest.World) *webhook.Service {
+// newWebhooks returns the service without its background work.
+func newWebhooks(o *orgtest.World, to delivery.Sender) *webhook.Service {
 	return webhook.NewService(webhook.Options{
-		Store: o.Store.Webhooks(), Log: o.Store.Events(), Sender: acceptsAll{}, Now: utcNow, NewID: newID,
+		Store: o.Store.Webhooks(), Log: o.Store.Events(), Sender: to, Now: utcNow, NewID: newID,
 		CheckURL: func(string) error { return nil }, OnError: func(err error) { panic(err) },
 	})
 }
 
-type acceptsAll struct{}
+// acceptsAll stands for receivers that accept everything.
+type acceptsAll struct{ before func() }
 
-func (acceptsAll) Send(_ context.Context, r *delivery.Request) error {
+func (a acceptsAll) Send(_ context.Context, r *delivery.Request) error {
+	if a.before != nil {
+		a.before()
+	}
 	r.Response.Status = 204
 	return nil
 }
@@ -260,6 +265,40 @@ func TestDeliveriesOfAWebhook(t *testing.T) {
 	if len(list.Deliveries) != 2 || list.Deliveries[1].ID != ping.ID {
 		t.Errorf("got %+v, want both pings, newest first", list)
 	}
+}
+
+// A ping and a redelivery wait for the receiver without a slot of the server.
+func TestAReceiverThatStallsHoldsNoSlot(t *testing.T) {
+	t.Parallel()
+	var o httpx.Options
+	w := newWorld(t, func(h *httpx.Options, _ *Options) { o = *h })
+	ada := w.admin("acme", "user:ada")
+	w.newWebhook(ada, "") // which is the first event of the log
+	path := webhooks + "/" + w.newWebhook(ada, "").ID
+	page, err := w.store.Events().Page(t.Context(), "acme", event.Query{
+		Filter: event.Filter{Viewer: event.Viewer{Admin: true}}, Limit: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside, release := make(chan struct{}), make(chan struct{})
+	stalls := acceptsAll{before: func() { inside <- struct{}{}; <-release }}
+	o.MaxRequests = 1
+	rt := httpx.NewRouter(o)
+	Mount(rt, Options{Webhooks: newWebhooks(w.orgs, stalls)})
+	w.handler = rt
+	var work sync.WaitGroup
+	for target, body := range map[string]string{"/ping": "", "/redeliver": `{"event_id":"` + page.Events[0].ID + `"}`} {
+		work.Go(func() { w.do(ada, "POST", path+target, body).want(200) })
+		select {
+		case <-inside:
+		case <-time.After(time.Minute):
+			t.Fatalf("%s did not reach the receiver within a minute", target)
+		}
+		w.do(ada, "GET", path, "").want(200)
+	}
+	close(release)
+	work.Wait()
 }
 
 func TestARedeliveryIsOfOneEventOrOfAll(t *testing.T) {

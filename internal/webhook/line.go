@@ -52,7 +52,7 @@ var phrases = map[event.Type]string{
 	event.FollowupDone:     "finished the follow-up %s",
 	event.FollowupCanceled: "canceled the follow-up %s",
 	event.FollowupReopened: "reopened the follow-up %s",
-	"followup.edited":      "edited the follow-up %s",
+	event.FollowupEdited:   "edited the follow-up %s",
 
 	event.FrictionReported: "reported the friction %s",
 	event.FrictionFiled:    "filed a proposal for the friction %s",
@@ -92,7 +92,7 @@ var phrases = map[event.Type]string{
 	event.WebhookDeleted: "deleted the webhook %s",
 	event.WebhookFailed:  "stopped the webhook %s, because its deliveries failed",
 
-	"webhook.ping": "sent a ping to the webhook %s",
+	Ping: "sent a ping to the webhook %s",
 }
 
 // record is an event with the members of its data.
@@ -149,6 +149,9 @@ func (r record) line(escape func(string) string) string {
 		}
 	}
 	phrase, ok := phrases[r.Type]
+	if r.Type == event.FollowupAssigned && r.text("assignee") == "" {
+		phrase = "unassigned the follow-up %s"
+	}
 	if !ok { // a type that this version does not know
 		phrase = "caused the event " + string(r.Type) + " of %s"
 	}
@@ -174,7 +177,6 @@ func (r record) details(say func(string) string) string {
 		if to := r.text("assignee"); to != "" {
 			return " to " + say(to)
 		}
-		return " to nobody"
 	case event.FrictionReported:
 		if n := r.number("count"); n > 1 {
 			return fmt.Sprintf(" (%d reports)", n)

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/parley-dev/parley/internal/delivery"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/event"
+	"github.com/parley-dev/parley/internal/identity"
 )
 
 func anyURL(string) error { return nil }
@@ -220,16 +222,16 @@ func TestFewRequestsOfAdminsAtOnce(t *testing.T) {
 	t.Parallel()
 	a := asked{orgs: map[string]int{}}
 	for range maxAsked {
-		if !a.enter("acme") {
-			t.Fatal("refused although there is room")
+		if err := a.enter("acme"); err != nil {
+			t.Fatalf("refused although there is room: %v", err)
 		}
 	}
-	if a.enter("acme") || !a.enter("other") {
+	if errs.KindOf(a.enter("acme")) != errs.RateLimited || a.enter("other") != nil {
 		t.Error("want acme full and the other org not")
 	}
 	a.leave("acme")
 	a.leave("other")
-	if !a.enter("acme") || len(a.orgs) != 1 {
+	if a.enter("acme") != nil || len(a.orgs) != 1 {
 		t.Errorf("%v, want room again and nothing of the other org", a.orgs)
 	}
 }
@@ -240,10 +242,18 @@ func TestNewsIsCollected(t *testing.T) {
 	n := &news{orgs: map[string]struct{}{}}
 	told := make(chan struct{}, 10)
 	tell := func() { told <- struct{}{} }
+	wait := func() {
+		t.Helper()
+		select {
+		case <-told:
+		case <-time.After(time.Minute):
+			t.Fatal("nothing was told within a minute")
+		}
+	}
 	for range 100 {
 		n.add(tell, "a", "b")
 	}
-	<-told
+	wait()
 	got := n.take()
 	slices.Sort(got)
 	if !slices.Equal(got, []string{"a", "b"}) || len(n.take()) != 0 {
@@ -254,8 +264,62 @@ func TestNewsIsCollected(t *testing.T) {
 		t.Errorf("news %v, want b", got)
 	}
 	n.add(tell, "c")
-	<-told
+	wait()
 	if len(told) != 0 {
 		t.Errorf("told %d times too often", len(told))
+	}
+}
+
+// searching is a store that takes its time to find an event.
+type searching struct {
+	*memory
+	began   chan struct{}
+	release chan struct{}
+}
+
+func (s searching) Event(ctx context.Context, _, _, _ string) (event.Event, error) {
+	s.began <- struct{}{}
+	select {
+	case <-s.release:
+		return event.Event{}, errs.ErrNotFound
+	case <-ctx.Done():
+		return event.Event{}, ctx.Err()
+	}
+}
+
+// The search of the log for an event counts, too: it can be as long as the log.
+func TestFewSearchesOfAdminsAtOnce(t *testing.T) {
+	t.Parallel()
+	store := searching{&memory{webhook: valid()}, make(chan struct{}, 10), make(chan struct{})}
+	s := NewService(Options{Store: store, Log: log{memory: store.memory}, Now: time.Now})
+	admin, err := identity.Authorize(&identity.Caller{
+		Principal: identity.Principal{Org: "acme", Kind: identity.User, ID: "root"}, Scopes: identity.AllScopes,
+	}, "acme", identity.ManageWebhooks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	redeliver := func() error {
+		_, err := s.Redeliver(ctx, admin, "hook-1", "evt-1")
+		return err
+	}
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer close(store.release)
+	for range maxAsked {
+		work.Go(func() {
+			if err := redeliver(); errs.KindOf(err) != errs.NotFound {
+				t.Errorf("got %v, want that there is no such event", err)
+			}
+		})
+		select {
+		case <-store.began:
+		case <-time.After(time.Minute):
+			t.Fatal("no search began within a minute")
+		}
+	}
+	if err := redeliver(); errs.KindOf(err) != errs.RateLimited {
+		t.Errorf("one more: %v, want a refusal", err)
 	}
 }

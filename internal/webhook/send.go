@@ -24,15 +24,18 @@ type asked struct {
 	orgs map[string]int
 }
 
-// enter reserves a place. It returns false if the org has none left.
-func (a *asked) enter(org string) bool {
+// enter reserves a place. It fails if the org has none left.
+func (a *asked) enter(org string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.orgs[org] >= maxAsked {
-		return false
+		err := errs.New(errs.RateLimited, "webhook.busy",
+			"%d pings and redeliveries of the org are in progress; try again when one has ended", maxAsked)
+		err.RetryAfter = time.Second
+		return err
 	}
 	a.orgs[org]++
-	return true
+	return nil
 }
 
 func (a *asked) leave(org string) {
@@ -52,6 +55,10 @@ func (s *Service) Ping(ctx context.Context, a identity.Access, id string) (Deliv
 	if !ValidID(id) {
 		return Delivery{}, errs.ErrNotFound
 	}
+	if err := s.asked.enter(a.Org()); err != nil {
+		return Delivery{}, err
+	}
+	defer s.asked.leave(a.Org())
 	w, secrets, err := s.store.Secrets(ctx, a.Org(), id)
 	if err != nil {
 		return Delivery{}, err
@@ -80,6 +87,10 @@ func (s *Service) Redeliver(ctx context.Context, a identity.Access, id, eventID 
 	if !ok || len(eventID) > 64 || strings.ContainsFunc(rest, notIDChar) {
 		return Delivery{}, errs.InvalidFields(errs.NewField("event_id", "must be the id of an event, such as evt-3xk5…"))
 	}
+	if err := s.asked.enter(a.Org()); err != nil {
+		return Delivery{}, err
+	}
+	defer s.asked.leave(a.Org())
 	w, secrets, err := s.store.Secrets(ctx, a.Org(), id)
 	if err != nil {
 		return Delivery{}, err
@@ -95,17 +106,10 @@ func (s *Service) Redeliver(ctx context.Context, a identity.Access, id, eventID 
 	return s.sendNow(ctx, a, &w, secrets, &e, AuditRedeliver)
 }
 
-// sendNow makes one attempt and records it.
+// sendNow makes one attempt and records it. The caller has a place.
 func (s *Service) sendNow(
 	ctx context.Context, a identity.Access, w *Webhook, secrets Secrets, e *event.Event, action identity.AuditAction,
 ) (Delivery, error) {
-	if !s.asked.enter(w.Org) {
-		err := errs.New(errs.RateLimited, "webhook.busy",
-			"%d pings and redeliveries of the org are in progress; try again when one has ended", maxAsked)
-		err.RetryAfter = time.Second
-		return Delivery{}, err
-	}
-	defer s.asked.leave(w.Org)
 	out := s.request(w, secrets, e)
 	header, body := out.Encode()
 	r := &delivery.Request{

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ type site struct {
 	*webhook.Service
 	dir   string
 	retry delivery.Retry
+	limit time.Duration // of a request; 0: the default, which is long enough for a busy machine
 	store *store.Store
 	stop  func()
 	admin identity.Access
@@ -39,9 +41,12 @@ type site struct {
 // soon repeats failed deliveries quickly.
 var soon = delivery.Retry{First: 5 * time.Millisecond, Most: 20 * time.Millisecond}
 
-func newSite(t *testing.T, retry delivery.Retry) *site {
+func newSite(t *testing.T, retry delivery.Retry, edit ...func(*site)) *site {
 	t.Helper()
 	s := &site{T: t, dir: orgtest.EmptyDir(t), retry: retry}
+	for _, e := range edit {
+		e(s)
+	}
 	s.start()
 	t.Cleanup(func() { s.stop() })
 	operator := identity.NewOperator(s.store.IdentityStores(), orgtest.Now, orgtest.NewID)
@@ -83,7 +88,7 @@ func (s *site) start() {
 		s.Fatal(err)
 	}
 	client, err := delivery.NewClient(delivery.ClientOptions{
-		Allow: []string{"127.0.0.1"}, AllowFlag: "--outbound-allow", Key: key, Timeout: 500 * time.Millisecond,
+		Allow: []string{"127.0.0.1"}, AllowFlag: "--outbound-allow", Key: key, Timeout: s.limit,
 	})
 	if err != nil {
 		s.Fatal(err)
@@ -306,7 +311,7 @@ func TestAReceiverThatIsGone(t *testing.T) {
 // Receivers that misbehave delay neither the other webhooks of their org nor other orgs.
 func TestBadReceiversDelayNobody(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, delivery.Retry{First: time.Hour, Most: 2 * time.Hour})
+	s := newSite(t, delivery.Retry{First: time.Hour, Most: 2 * time.Hour}, func(s *site) { s.limit = time.Second })
 	elsewhere := listen(t, nil)
 	hold := make(chan struct{})
 	var once sync.Once
@@ -369,6 +374,44 @@ func TestBadReceiversDelayNobody(t *testing.T) {
 		t.Errorf("a redirect was followed %d times", n)
 	}
 	release()
+}
+
+// Webhooks that never catch up take turns with others on the same host, also with those of other
+// orgs.
+func TestBusyWebhooksTakeTurns(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, soon)
+	var over atomic.Bool
+	admin := s.admin
+	r := listen(t, func(n int, _ http.ResponseWriter, req *http.Request) {
+		text := fmt.Sprint("one more after ", n)
+		if req.URL.Path == "/busy" && !over.Load() {
+			_, err := s.Update(context.WithoutCancel(t.Context()), admin, s.quiet.ID, webhook.Edit{Description: &text})
+			if err != nil && !over.Load() {
+				t.Error(err)
+			}
+		}
+	})
+	t.Cleanup(func() { over.Store(true) }) // before the receiver and the store are closed
+
+	var busy [4]string // as many as may be in flight to one host; each one makes events for all
+	for i := range busy {
+		w, _ := s.create(webhook.Creation{URL: r.URL + "/busy", Types: onlyChanges})
+		busy[i] = w.ID
+	}
+	s.happen(1)
+	for _, id := range busy {
+		s.until("the busy ones are far behind", func() bool { w := s.get(id); return w.Head-w.Cursor > 100 })
+	}
+	for _, org := range []string{"acme", "other"} {
+		s.admin = accessOf(t, org)
+		rare, _ := s.create(webhook.Creation{URL: r.URL + "/" + org, Types: onlyChanges})
+		text := "new"
+		if _, err := s.Update(t.Context(), s.admin, rare.ID, webhook.Edit{Description: &text}); err != nil {
+			t.Fatal(err)
+		}
+		s.until("the one of "+org+" has its event", func() bool { return len(s.deliveries(rare.ID)) > 0 })
+	}
 }
 
 // A receiver may ask for more time than the back-off.

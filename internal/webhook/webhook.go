@@ -34,7 +34,6 @@ import (
 	"github.com/parley-dev/parley/internal/delivery"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/event"
-	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/text"
@@ -116,9 +115,6 @@ type Creation struct {
 	Description            string
 	State                  State  // empty: Active
 	Format                 Format // empty: Standard
-	// Once is not used: commands get the idempotency key from the context, as the secret is
-	// encrypted for the caller.
-	Once *idempotency.Key
 }
 
 // Edit changes the fields of a webhook that are not nil.

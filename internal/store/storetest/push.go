@@ -296,8 +296,8 @@ func testPushRetry(w *world) {
 			if wait := p.DueAt.Sub(p.LastAttemptAt); wait > most || wait < most*3/4-time.Millisecond {
 				w.Errorf("wait after attempt %d = %s, want %s to %s", p.Attempts, wait, most*3/4, most)
 			}
-			if p.LastError != fmt.Sprintf("not now (%d)", p.Attempts) || p.Cursor != 0 {
-				w.Errorf("configuration after %d attempts = %+v, want its error and cursor 0", p.Attempts, p)
+			if p.LastError != fmt.Sprintf("not now (%d)", p.Attempts) || p.Cursor != 1 {
+				w.Errorf("configuration after %d attempts = %+v, want its error and cursor 1", p.Attempts, p)
 			}
 		}
 		w.advance(5 * time.Millisecond)
@@ -349,9 +349,9 @@ func testPushDead(w *world) {
 	w.wantSeqs(r, "broken", 2, 2, 2)
 	w.wantSeqs(r, "gone", 3)
 	w.wantSeqs(r, "fine", 3)
-	if p := w.push(t.UID, "broken"); p.Cursor != 0 || p.Attempts != 3 || p.LastError != "it is broken" ||
+	if p := w.push(t.UID, "broken"); p.Cursor != 1 || p.Attempts != 3 || p.LastError != "it is broken" ||
 		!p.DueAt.IsZero() {
-		w.Errorf("dead configuration = %+v, want 3 attempts, cursor 0 and no due time", p)
+		w.Errorf("dead configuration = %+v, want 3 attempts, cursor 1, of the event that is not pushed, and no due time", p)
 	}
 	admin := w.access("acme", "user:root")
 	list, err := w.tasks.OrgPushes(ctx, w.as(admin, identity.ReadTasks),
