@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,10 +34,12 @@ type eventLog struct {
 	mu     sync.Mutex
 	events map[string][]event.Event // by org
 	kept   int64
+	first  atomic.Int64 // After of the first page that was read; -1: none
 }
 
 func newEventLog() *eventLog {
 	l := &eventLog{kept: 1, events: map[string][]event.Event{}}
+	l.first.Store(-1)
 	l.svc = event.NewService(event.Options{
 		Store: l, Now: utcNow, Stopping: make(chan struct{}), OnError: func(err error) { panic(err) },
 	})
@@ -58,6 +61,7 @@ func (l *eventLog) addTo(org string, t event.Type, subject string, s event.Scope
 func (l *eventLog) Page(_ context.Context, org string, q event.Query) (event.Page, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.first.CompareAndSwap(-1, q.After)
 	head := int64(len(l.events[org]))
 	p := event.Page{Last: max(q.After, l.kept-1), Head: head, Kept: l.kept}
 	if p.Missed = q.After > 0 && q.After < l.kept-1 || q.After > head; p.Missed {
@@ -70,6 +74,12 @@ func (l *eventLog) Page(_ context.Context, org string, q event.Query) (event.Pag
 		}
 	}
 	return p, nil
+}
+
+func (l *eventLog) Head(_ context.Context, org string) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int64(len(l.events[org])), nil
 }
 
 func (l *eventLog) Expire(context.Context, time.Time) (int, error) { return 0, nil }
@@ -192,6 +202,28 @@ func TestEventsAreAResource(t *testing.T) {
 	}
 }
 
+// The search for events ends with the window of the resource, and does not begin with the oldest.
+func TestTheResourceSearchesAWindow(t *testing.T) {
+	t.Parallel()
+	w, l := eventWorld(t)
+	ada := w.session(w.member("acme", "user:ada"))
+	const seen = 3000 - newestWindow // the last number before the window
+	for i := range 3000 {
+		scope := event.Admins
+		if i+1 == seen || i == seen {
+			scope = event.Members
+		}
+		l.add(event.ProposalVoted, "proposal:prop-1", scope)
+	}
+	out := w.read(ada)
+	if len(out.Events) != 1 || out.Events[0].Seq != seen+1 || out.LastSeq != 3000 {
+		t.Errorf("got %+v, want event %d", out, seen+1)
+	}
+	if first := l.first.Load(); first < 3000-newestEvents {
+		t.Errorf("read the log after %d first, want its end", first)
+	}
+}
+
 // subscriber is a client that counts notifications.
 type subscriber struct {
 	*sdk.ClientSession
@@ -298,6 +330,56 @@ func TestSubscribersAreNotified(t *testing.T) {
 	}
 }
 
+// listen is the request that opens a stream of notifications.
+const listen = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":` +
+	`{"resourceSubscriptions":["parley://events"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+	`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+
+// open opens a stream of notifications.
+func (w *world) open(ctx context.Context, secret string) *http.Response {
+	w.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+Path, strings.NewReader(listen))
+	if err != nil {
+		w.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	req.Header.Set("Authorization", "Bearer "+secret)
+	req.Header.Set("MCP-Protocol-Version", "2026-07-28")
+	req.Header.Set("Mcp-Method", listenMethod)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return res
+}
+
+// A stream does not show when events happen that its caller does not see.
+func TestHiddenEventsLeaveNoTrace(t *testing.T) {
+	t.Parallel()
+	w, l := eventWorld(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	res := w.open(ctx, w.member("acme", "user:ada"))
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	for lines.Scan() && !strings.Contains(lines.Text(), ackMethod) {
+	}
+	for range 3 {
+		l.add(event.KeyCreated, "key:key-1", event.Admins)
+		time.Sleep(50 * time.Millisecond)
+	}
+	l.add(event.ProposalVoted, "proposal:prop-1", event.Members)
+	for lines.Scan() && !strings.Contains(lines.Text(), "notifications/resources/updated") {
+		if strings.HasPrefix(lines.Text(), ":") {
+			t.Errorf("a comment came before the first event that the caller sees")
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestSubscriptionsAreBounded(t *testing.T) {
 	t.Parallel()
 	w, _ := eventWorld(t, func(h *httpx.Options, _ *Options) {
@@ -308,9 +390,6 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	ada := w.subscriber(w.overHTTP(secret), nil)
 	ada.subscribe(t)
 	ada.awaitAck(t)
-	const listen = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":` +
-		`{"resourceSubscriptions":["parley://events"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
-		`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
 	headers := []string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen"}
 	res, body := w.post(secret, listen, headers...)
 	if res.StatusCode != 429 || !strings.Contains(body, "stream.too_many") {
@@ -331,19 +410,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	until := time.Now().Add(patience)
 	for {
 		ctx, cancel := context.WithCancel(t.Context())
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+Path, strings.NewReader(listen))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Accept", "application/json, text/event-stream")
-		req.Header.Set("Authorization", "Bearer "+next)
-		req.Header.Set(headers[0], headers[1])
-		req.Header.Set(headers[2], headers[3])
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := w.open(ctx, next)
 		status := res.StatusCode
 		cancel()
 		_ = res.Body.Close()
