@@ -128,7 +128,8 @@ func TestFollowEventsSurvivesAServerError(t *testing.T) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		n := len(asked)
 		fmt.Fprintf(w, "id: %d\nevent: proposal.voted\ndata: {\"seq\":%d}\n\n", n, n)
-		fmt.Fprintf(w, "id: %d\nevent: error\ndata: {\"status\":%d,\"code\":\"internal\"}\n\n", n, []int{500, 503, 403}[n-1])
+		status := []int{500, 503, 403}[n-1]
+		fmt.Fprintf(w, "id: %d\nevent: error\ndata: {\"status\":%d,\"code\":\"internal\"}\n\n", n, status)
 	}))
 	defer fake.Close()
 	c := newClient(t, client.Config{URL: fake.URL, Key: "k", Org: "main"})
