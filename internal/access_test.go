@@ -149,6 +149,7 @@ var accepted = map[string][]identity.Action{
 	"dispatch.Workers.Connection":  {identity.ManageAgents},
 	"dispatch.Workers.LastSeen":    {identity.ManageAgents},
 
+	"event.Service.Head":   {identity.ReadEvents},
 	"event.Service.List":   {identity.ReadEvents},
 	"event.Service.Wait":   {identity.ReadEvents},
 	"event.Service.Follow": {identity.ReadEvents},

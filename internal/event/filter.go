@@ -15,11 +15,17 @@ func (f *Filter) Match(e *Event) bool {
 // Types is a set of types, as the bits of their positions in Kinds. The zero set has all types.
 type Types uint64
 
-// Bit returns the set of one type.
-func (t Type) Bit() Types { return 1 << positions[t] }
+// Bit returns the set of one type; 0 if it is unknown.
+func (t Type) Bit() Types {
+	i, known := positions[t]
+	if !known {
+		return 0
+	}
+	return 1 << i
+}
 
 // With returns the set with one more type.
 func (s Types) With(t Type) Types { return s | t.Bit() }
 
-// Has reports whether the set contains the type.
+// Has reports whether the set contains the type. Only the zero set has unknown types.
 func (s Types) Has(t Type) bool { return s == 0 || s&t.Bit() != 0 }

@@ -61,6 +61,17 @@ func TestTypes(t *testing.T) {
 	}
 }
 
+// A newer version may have written types that this one does not know.
+func TestUnknownTypesAreInNoSet(t *testing.T) {
+	t.Parallel()
+	const unknown Type = "proposal.eaten"
+	var all Types
+	if unknown.Bit() != 0 || !all.Has(unknown) || all.With(ProposalDrafted).Has(unknown) {
+		t.Errorf("bit %b, in the zero set %v, in one of drafts %v; want 0, true, false",
+			unknown.Bit(), all.Has(unknown), all.With(ProposalDrafted).Has(unknown))
+	}
+}
+
 func TestWhoSeesWhat(t *testing.T) {
 	t.Parallel()
 	ada, bob := Viewer{Ref: "user:ada"}, Viewer{Ref: "user:bob"}

@@ -51,6 +51,12 @@ func (m *memory) Page(ctx context.Context, org string, q Query) (Page, error) {
 	return p, nil
 }
 
+func (m *memory) Head(_ context.Context, org string) (int64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return int64(len(m.logs[org])), m.fails
+}
+
 func (m *memory) Expire(context.Context, time.Time) (int, error) { return 0, nil }
 func (m *memory) IndexSubjects(context.Context) (int, error)     { return 0, nil }
 

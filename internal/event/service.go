@@ -208,6 +208,14 @@ func (s *Service) List(ctx context.Context, a identity.Access, r Request) (Page,
 	return s.store.Page(ctx, a.Org(), q)
 }
 
+// Head returns the number of the last event, which the caller may not see; 0 if there is none.
+func (s *Service) Head(ctx context.Context, a identity.Access) (int64, error) {
+	if err := a.For(identity.ReadEvents); err != nil {
+		return 0, err
+	}
+	return s.store.Head(ctx, a.Org())
+}
+
 // Wait is List, but if there are no events it waits for some, at most so long.
 func (s *Service) Wait(ctx context.Context, a identity.Access, r Request, most time.Duration) (Page, error) {
 	page, err := s.List(ctx, a, r)

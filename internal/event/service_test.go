@@ -387,9 +387,11 @@ func TestASlowReaderDelaysNobody(t *testing.T) {
 func TestTopicsShareTheirMemory(t *testing.T) {
 	t.Parallel()
 	const orgs, each, limit = 20, 100, 100_000
+	const batch, size = 10, 3000 // events of an org that are added at a time, and the most that one takes
 	w := newWorld()
 	w.hub.limit = limit
 	data := `"` + strings.Repeat("x", 2000) + `"`
+	seen := make(chan struct{}, orgs*each)
 	var reading sync.WaitGroup
 	for i := range orgs {
 		org := fmt.Sprint("org", i)
@@ -409,9 +411,10 @@ func TestTopicsShareTheirMemory(t *testing.T) {
 						t.Errorf("got event %d, want %d", item.Event.Seq, want)
 						return
 					}
+					seen <- struct{}{}
 				}
 				// What was added by reads at the same time is dropped by the one that comes last.
-				if kept := w.hub.kept.Load(); kept > limit+orgs*each*3000 {
+				if kept := w.hub.kept.Load(); kept > limit+orgs*batch*size {
 					t.Errorf("%d bytes are kept", kept)
 				}
 				if want == each {
@@ -421,10 +424,18 @@ func TestTopicsShareTheirMemory(t *testing.T) {
 		})
 		<-began
 	}
-	for range each {
+	late := time.After(time.Minute)
+	for n := range each {
 		for i := range orgs {
 			w.store.add(fmt.Sprint("org", i), ProposalVoted, Members, data)
 			w.Changed(fmt.Sprint("org", i))
+		}
+		for (n+1)%batch == 0 && len(seen) < (n+1)*orgs {
+			select {
+			case <-late:
+				t.Fatalf("the readers have seen %d events, want %d", len(seen), (n+1)*orgs)
+			case <-time.After(time.Millisecond):
+			}
 		}
 	}
 	reading.Wait()

@@ -30,6 +30,9 @@ type Store interface {
 	// change that was acknowledged before the call. It may end early, without any event, if the
 	// query selects few events of a long log; then Last is below Head.
 	Page(ctx context.Context, org string, q Query) (Page, error)
+	// Head returns the last number of the log, which includes every change that was acknowledged
+	// before the call; 0 if there is none.
+	Head(ctx context.Context, org string) (int64, error)
 	// Expire deletes events older than a time, a limited number per call, and returns how many.
 	Expire(ctx context.Context, before time.Time) (int, error)
 	// IndexSubjects prepares the logs for queries by subject, a limited part per call, and returns

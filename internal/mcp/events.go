@@ -134,13 +134,13 @@ func (s *server) readEvents(ctx context.Context, _ *sdk.ReadResourceRequest) (*s
 // newest returns the newest events that the caller sees. Numbers of events that it does not see
 // are skipped, so the part of the log that is read grows until it contains enough of them.
 func (s *server) newest(ctx context.Context, a identity.Access) (event.Page, error) {
-	log, err := s.Events.List(ctx, a, event.Request{Limit: 1})
+	head, err := s.Events.Head(ctx, a)
 	if err != nil {
-		return log, err
+		return event.Page{}, err
 	}
-	for window := int64(newestEvents); ; window *= 4 {
-		out, err := s.tail(ctx, a, max(log.Head-window, log.Kept-1, 0))
-		whole := window >= newestWindow || log.Head-window < log.Kept
+	for window := int64(newestEvents); ; window = min(4*window, newestWindow) {
+		out, err := s.tail(ctx, a, max(head-window, 0))
+		whole := window >= newestWindow || head-window < out.Kept
 		if err != nil || whole || len(out.Events) >= newestEvents {
 			return out, err
 		}

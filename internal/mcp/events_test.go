@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 // eventLog is a log in memory, with events of any scope.
@@ -29,12 +32,14 @@ type eventLog struct {
 	svc *event.Service
 
 	mu     sync.Mutex
-	events []event.Event // of acme
+	events map[string][]event.Event // by org
 	kept   int64
+	first  atomic.Int64 // After of the first page that was read; -1: none
 }
 
 func newEventLog() *eventLog {
-	l := &eventLog{kept: 1}
+	l := &eventLog{kept: 1, events: map[string][]event.Event{}}
+	l.first.Store(-1)
 	l.svc = event.NewService(event.Options{
 		Store: l, Now: utcNow, Stopping: make(chan struct{}), OnError: func(err error) { panic(err) },
 	})
@@ -42,33 +47,39 @@ func newEventLog() *eventLog {
 }
 
 // add appends an event to the log of acme.
-func (l *eventLog) add(t event.Type, subject string, s event.Scope) {
+func (l *eventLog) add(t event.Type, subject string, s event.Scope) { l.addTo("acme", t, subject, s) }
+
+func (l *eventLog) addTo(org string, t event.Type, subject string, s event.Scope) {
 	l.mu.Lock()
-	e := event.New("acme", t, utcNow(), subject, "user:ada", s, json.RawMessage(`{"title":"Retry"}`))
-	e.Seq = int64(len(l.events) + 1)
-	l.events = append(l.events, e)
+	e := event.New(org, t, utcNow(), subject, "user:ada", s, json.RawMessage(`{"title":"Retry"}`))
+	e.Seq = int64(len(l.events[org]) + 1)
+	l.events[org] = append(l.events[org], e)
 	l.mu.Unlock()
-	l.svc.Changed("acme")
+	l.svc.Changed(org)
 }
 
 func (l *eventLog) Page(_ context.Context, org string, q event.Query) (event.Page, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if org != "acme" {
-		return event.Page{Kept: 1}, nil
-	}
-	head := int64(len(l.events))
+	l.first.CompareAndSwap(-1, q.After)
+	head := int64(len(l.events[org]))
 	p := event.Page{Last: max(q.After, l.kept-1), Head: head, Kept: l.kept}
 	if p.Missed = q.After > 0 && q.After < l.kept-1 || q.After > head; p.Missed {
 		p.Last = l.kept - 1
 	}
 	for p.Last < head && len(p.Events) < q.Limit {
-		e := l.events[p.Last]
+		e := l.events[org][p.Last]
 		if p.Last++; q.Match(&e) {
 			p.Events = append(p.Events, e)
 		}
 	}
 	return p, nil
+}
+
+func (l *eventLog) Head(_ context.Context, org string) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int64(len(l.events[org])), nil
 }
 
 func (l *eventLog) Expire(context.Context, time.Time) (int, error) { return 0, nil }
@@ -191,6 +202,28 @@ func TestEventsAreAResource(t *testing.T) {
 	}
 }
 
+// The search for events ends with the window of the resource, and does not begin with the oldest.
+func TestTheResourceSearchesAWindow(t *testing.T) {
+	t.Parallel()
+	w, l := eventWorld(t)
+	ada := w.session(w.member("acme", "user:ada"))
+	const seen = 3000 - newestWindow // the last number before the window
+	for i := range 3000 {
+		scope := event.Admins
+		if i+1 == seen || i == seen {
+			scope = event.Members
+		}
+		l.add(event.ProposalVoted, "proposal:prop-1", scope)
+	}
+	out := w.read(ada)
+	if len(out.Events) != 1 || out.Events[0].Seq != seen+1 || out.LastSeq != 3000 {
+		t.Errorf("got %+v, want event %d", out, seen+1)
+	}
+	if first := l.first.Load(); first < 3000-newestEvents {
+		t.Errorf("read the log after %d first, want its end", first)
+	}
+}
+
 // subscriber is a client that counts notifications.
 type subscriber struct {
 	*sdk.ClientSession
@@ -201,14 +234,14 @@ type subscriber struct {
 func (w *world) subscriber(transport sdk.Transport, o *sdk.ClientSessionOptions) *subscriber {
 	w.Helper()
 	s := &subscriber{acked: make(chan struct{}, 1), updates: make(chan string, 100)}
-	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{
+	c := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{
 		ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
 			s.updates <- r.Params.URI
 		},
 	})
-	client.AddReceivingMiddleware(onAck(func() { s.acked <- struct{}{} }))
+	c.AddReceivingMiddleware(onAck(func() { s.acked <- struct{}{} }))
 	var err error
-	if s.ClientSession, err = client.Connect(w.Context(), transport, o); err != nil {
+	if s.ClientSession, err = c.Connect(w.Context(), transport, o); err != nil {
 		w.Fatal(err)
 	}
 	w.Cleanup(func() { _ = s.Close() })
@@ -237,13 +270,13 @@ func (s *subscriber) updated(t *testing.T) {
 	}
 }
 
-// quiet fails if there is another notification.
+// quiet fails if there is another notification soon.
 func (s *subscriber) quiet(t *testing.T) {
 	t.Helper()
 	select {
 	case <-s.updates:
 		t.Error("got a notification, want none")
-	default:
+	case <-time.After(300 * time.Millisecond):
 	}
 }
 
@@ -283,9 +316,66 @@ func TestSubscribersAreNotified(t *testing.T) {
 	l.add(event.ProposalVoted, "proposal:prop-1", event.Members)
 	ada.updated(t)
 	root.updated(t)
-	ada.quiet(t)
-	eve.quiet(t)
+	// Each gets one notification of the next event, and nobody got one of what it does not see.
+	l.add(event.ProposalVoted, "proposal:prop-1", event.Members)
+	l.addTo("globex", event.ProposalVoted, "proposal:prop-2", event.Members)
+	for _, s := range []*subscriber{ada, root, eve} {
+		s.updated(t)
+	}
+	for _, s := range []*subscriber{ada, root, eve} {
+		s.quiet(t)
+	}
 	if err := ada.Unsubscribe(t.Context(), &sdk.UnsubscribeParams{URI: eventsURI}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// listen is the request that opens a stream of notifications.
+const listen = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":` +
+	`{"resourceSubscriptions":["parley://events"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+	`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+
+// open opens a stream of notifications.
+func (w *world) open(ctx context.Context, secret string) *http.Response {
+	w.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+Path, strings.NewReader(listen))
+	if err != nil {
+		w.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	req.Header.Set("Authorization", "Bearer "+secret)
+	req.Header.Set("MCP-Protocol-Version", "2026-07-28")
+	req.Header.Set("Mcp-Method", listenMethod)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return res
+}
+
+// A stream does not show when events happen that its caller does not see.
+func TestHiddenEventsLeaveNoTrace(t *testing.T) {
+	t.Parallel()
+	w, l := eventWorld(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	res := w.open(ctx, w.member("acme", "user:ada"))
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	for lines.Scan() && !strings.Contains(lines.Text(), ackMethod) {
+	}
+	for range 3 {
+		l.add(event.KeyCreated, "key:key-1", event.Admins)
+		time.Sleep(50 * time.Millisecond)
+	}
+	l.add(event.ProposalVoted, "proposal:prop-1", event.Members)
+	for lines.Scan() && !strings.Contains(lines.Text(), "notifications/resources/updated") {
+		if strings.HasPrefix(lines.Text(), ":") {
+			t.Errorf("a comment came before the first event that the caller sees")
+		}
+	}
+	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -300,9 +390,6 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	ada := w.subscriber(w.overHTTP(secret), nil)
 	ada.subscribe(t)
 	ada.awaitAck(t)
-	const listen = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":` +
-		`{"resourceSubscriptions":["parley://events"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
-		`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
 	headers := []string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen"}
 	res, body := w.post(secret, listen, headers...)
 	if res.StatusCode != 429 || !strings.Contains(body, "stream.too_many") {
@@ -323,19 +410,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	until := time.Now().Add(patience)
 	for {
 		ctx, cancel := context.WithCancel(t.Context())
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+Path, strings.NewReader(listen))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Accept", "application/json, text/event-stream")
-		req.Header.Set("Authorization", "Bearer "+next)
-		req.Header.Set(headers[0], headers[1])
-		req.Header.Set(headers[2], headers[3])
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := w.open(ctx, next)
 		status := res.StatusCode
 		cancel()
 		_ = res.Body.Close()
@@ -371,17 +446,8 @@ func TestForwardNotifiesSubscribers(t *testing.T) {
 			t.Parallel()
 			w, l := eventWorld(t)
 			l.add(event.ProposalSubmitted, "proposal:prop-1", event.Members)
-			w.url = w.withFeed(l)
-			toServer, in := io.Pipe()
-			out, fromServer := io.Pipe()
-			done := make(chan error, 1)
-			go func() {
-				remote := Remote{Client: remoteClient(w, w.url, w.member("acme", "user:ada"))}
-				err := Forward(t.Context(), remote, toServer, fromServer)
-				_ = fromServer.CloseWithError(io.EOF)
-				done <- err
-			}()
-			s := w.subscriber(&sdk.IOTransport{Reader: out, Writer: in}, &sdk.ClientSessionOptions{ProtocolVersion: revision})
+			w.url = w.withFeed(l, 0)
+			s, done := w.forwarded(revision)
 			if c := s.InitializeResult().Capabilities; c.Resources == nil || !c.Resources.Subscribe {
 				t.Errorf("capabilities = %+v, want resources with subscribe", c)
 			}
@@ -394,20 +460,63 @@ func TestForwardNotifiesSubscribers(t *testing.T) {
 			if out := w.read(s.ClientSession); out.LastSeq != 2 || len(out.Events) != 2 {
 				t.Errorf("the resource = %+v, want both events", out)
 			}
+			l.add(event.ProposalVoted, "proposal:prop-1", event.Members)
+			s.updated(t)
 			s.quiet(t)
 			if err := s.Subscribe(t.Context(), &sdk.SubscribeParams{URI: "parley://else"}); err == nil && revision < stepUp {
 				t.Error("Subscribe to another resource = nil, want an error")
 			}
 			_ = s.Close() // ends the input of Forward
-			if err := <-done; err != nil {
-				t.Errorf("Forward = %v, want nil", err)
+			select {
+			case err := <-done:
+				if err != nil {
+					t.Errorf("Forward = %v, want nil", err)
+				}
+			case <-time.After(patience):
+				t.Fatal("Forward does not end")
 			}
 		})
 	}
 }
 
-// withFeed returns a server that also serves the feed and the stream of the log.
-func (w *world) withFeed(l *eventLog) string {
+// A subscription outlives a time in which the server refuses the stream. The client learns of the
+// refusal once.
+func TestForwardFollowsAgainAfterARefusal(t *testing.T) {
+	t.Parallel()
+	w, l := eventWorld(t)
+	w.url = w.withFeed(l, 2)
+	s, _ := w.forwarded("2025-11-25")
+	s.subscribe(t)
+	s.updated(t)
+	l.add(event.ProposalSubmitted, "proposal:prop-1", event.Members)
+	s.updated(t)
+	l.add(event.ProposalVoted, "proposal:prop-1", event.Members)
+	s.updated(t)
+	s.quiet(t)
+}
+
+// forwarded returns a client of Forward, and its result.
+func (w *world) forwarded(revision string) (*subscriber, <-chan error) {
+	w.Helper()
+	toServer, in := io.Pipe()
+	out, fromServer := io.Pipe()
+	done := make(chan error, 1)
+	c, err := client.New(client.Config{URL: w.url, Key: w.member("acme", "user:ada"), Org: "acme"})
+	if err != nil {
+		w.Fatal(err)
+	}
+	go func() {
+		err := Forward(w.Context(), Remote{Client: c}, toServer, fromServer)
+		_ = fromServer.CloseWithError(io.EOF)
+		done <- err
+	}()
+	o := &sdk.ClientSessionOptions{ProtocolVersion: revision}
+	return w.subscriber(&sdk.IOTransport{Reader: out, Writer: in}, o), done
+}
+
+// withFeed returns a server that also serves the stream of the log, after so many refusals.
+func (w *world) withFeed(l *eventLog, refusals int32) string {
+	var asked atomic.Int32
 	far, err := url.Parse(w.url)
 	if err != nil {
 		w.Fatal(err)
@@ -421,12 +530,11 @@ func (w *world) withFeed(l *eventLog) string {
 		after := int64(0)
 		_, _ = fmt.Sscan(r.URL.Query().Get("after"), &after)
 		a := w.orgs.Admin("acme", identity.ReadEvents)
-		if r.Header.Get("Accept") != "text/event-stream" {
-			page, err := l.svc.List(r.Context(), a, event.Request{After: after})
-			if err != nil {
-				w.Error(err)
-			}
-			_ = json.NewEncoder(rw).Encode(newEventsOut(&page))
+		if accept := r.Header.Get("Accept"); !strings.HasPrefix(accept, "text/event-stream") {
+			w.Errorf("Accept: %s, want a stream", accept)
+		}
+		if asked.Add(1) <= refusals {
+			rw.WriteHeader(http.StatusForbidden)
 			return
 		}
 		rw.Header().Set("Content-Type", "text/event-stream")

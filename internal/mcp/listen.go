@@ -85,11 +85,11 @@ func (l *listener) subscribe(ctx context.Context, req *sdk.SubscribeRequest) err
 	if req.Params.URI != eventsURI {
 		return sdk.ResourceNotFoundError(req.Params.URI)
 	}
-	log, err := l.s.Events.List(ctx, l.access, event.Request{Limit: 1})
+	head, err := l.s.Events.Head(ctx, l.access)
 	if err != nil {
 		return protocolError(ctx, err)
 	}
-	l.after = log.Head
+	l.after = head
 	return nil
 }
 
@@ -100,7 +100,7 @@ func (l *listener) notify(m *sdk.Server) {
 	defer l.end()
 	l.s.router.Yield(l.ctx)
 	news := false
-	for item, err := range l.s.Events.Follow(l.ctx, l.access, event.Request{After: l.after}, keepAlive) {
+	for item, err := range l.s.Events.Follow(l.ctx, l.access, event.Request{After: l.after}, keepAlive/3) {
 		switch {
 		case err != nil:
 			return
@@ -109,7 +109,7 @@ func (l *listener) notify(m *sdk.Server) {
 			continue
 		case news:
 			news, err = false, m.ResourceUpdated(l.ctx, &sdk.ResourceUpdatedNotificationParams{URI: eventsURI})
-		default:
+		case l.w.silent(): // else a comment would show when events happen that the caller does not see
 			err = l.w.comment()
 		}
 		if err != nil {
@@ -136,15 +136,24 @@ func onAck(do func()) sdk.Middleware {
 // its own deadline.
 type streamWriter struct {
 	http.ResponseWriter
-	mu sync.Mutex
+	mu    sync.Mutex
+	wrote time.Time
 }
 
 // Write is called by the SDK with whole messages.
 func (w *streamWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.wrote = time.Now()
 	httpx.AllowWait(w.ResponseWriter, 2*keepAlive)
 	return w.ResponseWriter.Write(p)
+}
+
+// silent reports whether nothing was written for so long that proxies may close the stream.
+func (w *streamWriter) silent() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Since(w.wrote) >= keepAlive
 }
 
 // FlushError sends what was written.

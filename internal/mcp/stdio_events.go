@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -132,8 +133,16 @@ func (w *watcher) stop() {
 	w.work.Wait()
 }
 
-// follow notifies the client of events. Those that come while a notification is being written
-// share the next one.
+// Pauses of a watcher between an error of the stream and the next attempt. The client of the API
+// has its own for broken connections.
+const (
+	firstPause   = time.Second
+	longestPause = time.Minute
+)
+
+// follow notifies the client of events, and of the first error in a row, upon which the client reads
+// the resource and learns the reason. Those that come while a notification is being written share
+// the next one.
 func (w *watcher) follow(ctx context.Context, after int64) {
 	news := make(chan struct{}, 1)
 	w.work.Go(func() {
@@ -142,11 +151,29 @@ func (w *watcher) follow(ctx context.Context, after int64) {
 		}
 	})
 	defer close(news)
-	for range w.remote.Client.FollowEvents(ctx, client.EventsOptions{After: &after}) {
-		// Also after an error, upon which the client reads the resource and learns the reason.
+	for pause, failed := firstPause, false; ; pause = min(2*pause, longestPause) {
+		for e, err := range w.remote.Client.FollowEvents(ctx, client.EventsOptions{After: &after}) {
+			known := failed
+			switch {
+			case err == nil:
+				after, pause, failed, known = e.Seq, firstPause, false, false
+			case errors.Is(err, client.ErrEventsReset):
+				after, known = 0, false
+			default:
+				failed = true
+			}
+			if known {
+				continue
+			}
+			select {
+			case news <- struct{}{}:
+			default:
+			}
+		}
 		select {
-		case news <- struct{}{}:
-		default:
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
 		}
 	}
 }

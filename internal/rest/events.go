@@ -129,15 +129,17 @@ func (a *api) listEvents(ctx context.Context, c *call, in *listEventsInput) (*ev
 	}
 	wait := httpx.PreferredWait(c.request.Header["Prefer"])
 	if wait > 0 && len(page.Events) == 0 && !page.Missed {
-		if page, err = a.awaitEvents(ctx, c, r, wait); err != nil {
+		if page, err = a.awaitEvents(ctx, c, r, page.Last, wait); err != nil {
 			return nil, err
 		}
 	}
 	return &eventsOutput{size: eventsSize(&page), Body: func(huma.Context) { writeEvents(c.response, &page, wait) }}, nil
 }
 
-// awaitEvents waits until there are events.
-func (a *api) awaitEvents(ctx context.Context, c *call, r event.Request, wait time.Duration) (event.Page, error) {
+// awaitEvents waits until there are events. The caller sees none up to the number last.
+func (a *api) awaitEvents(
+	ctx context.Context, c *call, r event.Request, last int64, wait time.Duration,
+) (event.Page, error) {
 	if err := a.router.Park(ctx, httpx.Wait); err != nil {
 		return event.Page{}, err
 	}
@@ -148,7 +150,9 @@ func (a *api) awaitEvents(ctx context.Context, c *call, r event.Request, wait ti
 		return err
 	})
 	defer stop()
-	page, err := a.events.Wait(allowed, c.Access, r, wait)
+	later := r
+	later.After = last
+	page, err := a.events.Wait(allowed, c.Access, later, wait)
 	if cause := context.Cause(allowed); cause != nil && ctx.Err() == nil {
 		return page, cause
 	}
@@ -160,7 +164,7 @@ func (a *api) awaitEvents(ctx context.Context, c *call, r event.Request, wait ti
 	if err != nil || now.Has(identity.Admin) == c.Has(identity.Admin) {
 		return page, err
 	}
-	return a.events.List(ctx, now, r)
+	return a.events.List(ctx, now, r) // from the start: it may also see more now
 }
 
 // readsEvents authenticates the caller of a long request again.

@@ -153,22 +153,36 @@ func (s *eventStream) stillAllowed() bool {
 		s.end() // the client connects again and gets what it may see now
 		return false
 	}
-	switch errs.KindOf(err) {
-	case errs.Unauthenticated, errs.Forbidden, errs.NotFound:
+	if refuses(err) {
 		s.fail(err)
 		return false
 	}
 	return s.ctx.Err() == nil
 }
 
-// fail reports an error: as the response, or as the last event of a stream that has begun.
+// refuses reports whether another connection would get the same error.
+func refuses(err error) bool {
+	switch errs.KindOf(err) {
+	case errs.Unauthenticated, errs.Forbidden, errs.NotFound:
+		return true
+	}
+	return false
+}
+
+// fail reports an error: as the response, or as the last event of a stream that has begun. After an
+// error that may pass, the client continues with another connection.
 func (s *eventStream) fail(err error) {
 	err = worded(http.MethodGet, err)
 	if s.sse == nil {
 		httpx.WriteError(s.response, s.request, err)
 		return
 	}
-	data, encodeErr := json.Marshal(httpx.NewProblem(s.ctx, err))
+	problem := httpx.NewProblem(s.ctx, err) // also records server errors for the log
+	if !refuses(err) {
+		s.end()
+		return
+	}
+	data, encodeErr := json.Marshal(problem)
 	if encodeErr == nil {
 		_ = s.sse.Named(s.last, "error", data)
 		_ = s.sse.Flush()

@@ -3,6 +3,7 @@ package rest
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -427,6 +429,73 @@ func TestAStreamEndsWithTheRightsOfItsCaller(t *testing.T) {
 	demoted.want(sent(base+1, event.ProposalVoted, "proposal:1"))
 	g.set(demote)
 	demoted.want(fmt.Sprintf(":|id: %d", base+1), "retry: 1000", "end") // it connects again, and sees less
+}
+
+// brokenLog is a log that can be read only a few times.
+type brokenLog struct {
+	event.Store
+	reads atomic.Int32 // that succeed
+	asked chan event.Query
+}
+
+func (l *brokenLog) service(t *testing.T) *event.Service {
+	stopping := make(chan struct{})
+	t.Cleanup(func() { close(stopping) })
+	return event.NewService(event.Options{
+		Store: l, Now: utcNow, Stopping: stopping, OnError: func(err error) { t.Log(err) },
+	})
+}
+
+func (l *brokenLog) Page(ctx context.Context, org string, q event.Query) (event.Page, error) {
+	select {
+	case l.asked <- q:
+	default:
+	}
+	if l.reads.Add(-1) < 0 {
+		return event.Page{}, errors.New("the disk is gone")
+	}
+	return l.Store.Page(ctx, org, q)
+}
+
+// TestAStreamOutlivesAnErrorOfTheStore: the client continues with another connection.
+func TestAStreamOutlivesAnErrorOfTheStore(t *testing.T) {
+	t.Parallel()
+	l := &brokenLog{}
+	l.reads.Store(1)
+	w, url := serve(t, func(_ *httpx.Options, o *Options) { o.Events = l.service(t) })
+	ada := w.member("acme", "user:ada")
+	base := w.emptyLog()
+	l.Store = w.store.Events()
+	for range event.MaxLimit + 1 { // more than one read
+		w.emit(happens(event.ProposalVoted, "proposal:1", event.Members))
+	}
+	s := open(t, url, ada)
+	for i := range event.MaxLimit {
+		s.want(sent(base+1+i, event.ProposalVoted, "proposal:1"))
+	}
+	s.want(fmt.Sprintf(":|id: %d", base+event.MaxLimit), "retry: 1000", "end")
+	if s = open(t, url, ada); s.res.StatusCode != 500 {
+		t.Errorf("a stream that cannot begin: got %d, want 500", s.res.StatusCode)
+	}
+}
+
+// TestALongPollReadsNothingTwice: it goes on where its first page ended.
+func TestALongPollReadsNothingTwice(t *testing.T) {
+	t.Parallel()
+	l := &brokenLog{asked: make(chan event.Query, 2)}
+	l.reads.Store(100)
+	w := newWorld(t, func(_ *httpx.Options, o *Options) { o.Events = l.service(t) })
+	ada := w.member("acme", "user:ada")
+	base := w.emptyLog()
+	l.Store = w.store.Events()
+	w.emit(happens(event.ProposalVoted, "proposal:1", event.Members))
+	a := w.do(ada, "GET", eventsOfAcme+"?types=proposal.edited", "", "Prefer", "wait=1").want(200)
+	if want := fmt.Sprintf(`{"events":[],"last_seq":%d}`, base+1); a.Body != want {
+		t.Errorf("got %s, want %s", a.Body, want)
+	}
+	if first, second := <-l.asked, <-l.asked; first.After != 0 || second.After != int64(base+1) {
+		t.Errorf("read after %d and %d, want 0 and %d", first.After, second.After, base+1)
+	}
 }
 
 func TestTooManyStreams(t *testing.T) {

@@ -369,7 +369,12 @@ func TestADeadNodeLosesNoEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	leave(2)
-	<-heard // without any read
+	late := time.After(time.Minute)
+	select {
+	case <-heard: // without any read
+	case <-late:
+		t.Fatal("the other node heard of no event")
+	}
 	for n := 0; n < len(want); {
 		_, err := one(t.Context(), other.eng, []any{&n}, `SELECT seq FROM event_heads WHERE org_id = 'acme'`)
 		if err != nil {
@@ -377,6 +382,11 @@ func TestADeadNodeLosesNoEvent(t *testing.T) {
 		}
 		if n > len(want) {
 			t.Fatalf("the head is %d, want %d", n, len(want))
+		}
+		select {
+		case <-late:
+			t.Fatalf("the head is %d after a minute, want %d", n, len(want))
+		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	if got := logOf(t, other, "acme"); !slices.Equal(got, want) {

@@ -28,6 +28,12 @@ func (s Events) head(ctx context.Context, org string) (head, error) {
 	}
 }
 
+// Head implements event.Store.
+func (s Events) Head(ctx context.Context, org string) (int64, error) {
+	h, err := s.head(ctx, org)
+	return h.seq, err
+}
+
 const (
 	scanWindow = 20_000  // numbers that one page covers at most, except by the index of subjects
 	scanBytes  = 4 << 20 // bytes of packs that one page reads, roughly

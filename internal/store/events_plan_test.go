@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/pgtest"
@@ -113,11 +114,17 @@ func TestASnapshotOfTheFutureLosesNothing(t *testing.T) {
 	}
 	restored()
 	next := openFor(t, Options{URL: url})
+	late := time.After(time.Minute)
 	for found := true; found; { // until it has started
 		var err error
 		if found, err = newTx(next.eng, next.d, next.hooks).exists(t.Context(),
 			`SELECT 1 FROM event_heads WHERE pg_snapshot_xmax(seen) > pg_snapshot_xmax(pg_current_snapshot())`); err != nil {
 			t.Fatal(err)
+		}
+		select {
+		case <-late:
+			t.Fatal("what the log has seen is still of the old cluster after a minute")
+		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }

@@ -184,6 +184,9 @@ func TestExpiryDeletesTheIndex(t *testing.T) {
 			if err != nil || h != (head{last, last + 1, last}) {
 				t.Errorf("head = %+v, %v, want %d, all expired and indexed", h, err, last)
 			}
+			if n, err := ev.Head(t.Context(), "acme"); err != nil || n != last {
+				t.Errorf("Head = %d, %v, want %d", n, err, last)
+			}
 		}
 	})
 }

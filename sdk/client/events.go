@@ -154,7 +154,8 @@ func (f *eventFollower) next(res *http.Response, e sseEvent) (bool, error) {
 	return f.yield(event, nil), nil
 }
 
-// refusal reads the error that ends a stream. A client with tokens connects again with a new one.
+// refusal reads the error that ends a stream. After an error of the server the client connects again,
+// as after a lost connection; a client with tokens also does so with a new one.
 func (f *eventFollower) refusal(res *http.Response, data []byte) error {
 	e := newError(res, data)
 	var problem struct {
@@ -163,7 +164,7 @@ func (f *eventFollower) refusal(res *http.Response, data []byte) error {
 	if json.Unmarshal(data, &problem) == nil && problem.Status != 0 {
 		e.Status = problem.Status
 	}
-	if e.Status == http.StatusUnauthorized && f.c.tokens != nil {
+	if e.Status >= 500 || e.Status == http.StatusUnauthorized && f.c.tokens != nil {
 		return &ConnectionError{Server: f.c.base, Err: errors.New(e.Error())} // not final, unlike a refusal
 	}
 	return e

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -110,6 +113,39 @@ func TestFollowEventsSurvivesBrokenConnections(t *testing.T) {
 	}
 	if got := connections.Load(); got < 3 {
 		t.Errorf("%d connections, want more: nothing was tested", got)
+	}
+}
+
+// TestFollowEventsSurvivesAServerError: a stream that ends with an error of the server is continued.
+func TestFollowEventsSurvivesAServerError(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var asked []string
+	fake := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, r.Header.Get("Last-Event-ID"))
+		w.Header().Set("Content-Type", "text/event-stream")
+		n := len(asked)
+		fmt.Fprintf(w, "id: %d\nevent: proposal.voted\ndata: {\"seq\":%d}\n\n", n, n)
+		status := []int{500, 503, 403}[n-1]
+		fmt.Fprintf(w, "id: %d\nevent: error\ndata: {\"status\":%d,\"code\":\"internal\"}\n\n", n, status)
+	}))
+	defer fake.Close()
+	c := newClient(t, client.Config{URL: fake.URL, Key: "k", Org: "main"})
+	last := int64(0)
+	var refused *client.Error
+	for e, err := range c.FollowEvents(t.Context(), client.EventsOptions{}) {
+		if err == nil {
+			last = e.Seq
+		} else if !errors.As(err, &refused) || refused.Status != 403 {
+			t.Errorf("got %v, want the refusal", err)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if last != 3 || refused == nil || strings.Join(asked, " ") != " 1 2" {
+		t.Errorf("the last event is %d, asked after %q; want 3, and a stream after each error", last, asked)
 	}
 }
 
