@@ -32,6 +32,7 @@ var topics = map[string]func(s *session){
 	"keys":      keys,
 	"members":   members,
 	"clients":   clients,
+	"events":    feed,
 }
 
 // TestWire runs all topics on both engines and compares them with their transcripts.

@@ -107,6 +107,8 @@ var rules = []struct {
 	{regexp.MustCompile(`"(last_used_at)": ?(?:null|"<time>")`), `"$1": "<time or null>"`},
 	{regexp.MustCompile(`(Set-Cookie: [^=]+=)[^;\s]+`), "$1<cookie>"},
 	{regexp.MustCompile(`'sha256-[^']+'`), "'sha256-<hash>'"},
+	{regexp.MustCompile(`"(pending|last_seq|latency_ms)": ?\d+`), `"$1": "<n>"`},
+	{regexp.MustCompile(`\bwhpk_[0-9A-Za-z+/=]+`), "whpk_<key>"},
 	{regexp.MustCompile(`"(signature|x|y)": ?"[0-9A-Za-z_-]{40,}"`), `"$1": "<$1>"`},
 }
 

@@ -25,7 +25,7 @@ type server struct {
 func serve(t *testing.T, data ...string) *server {
 	t.Helper()
 	args := []string{
-		"serve", "--listen", "127.0.0.1:0", "--rate-limit", "0", "--push-allow", "127.0.0.1", "--max-live-tasks", liveTasks,
+		"serve", "--listen", "127.0.0.1:0", "--rate-limit", "0", "--outbound-allow", "127.0.0.1", "--max-live-tasks", liveTasks,
 	}
 	cmd := exec.Command(program, append(args, data...)...)
 	cmd.Env = servertest.Environ()
