@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -70,7 +71,12 @@ func (eventNumber) Schema(huma.Registry) *huma.Schema {
 const maxTypes = 2000
 
 func (eventTypes) Schema(huma.Registry) *huma.Schema {
-	return stringSchema(length(1, maxTypes), matching(`^[a-z_]+\.[a-z_]+(,[a-z_]+\.[a-z_]+)*$`))
+	names := make([]string, len(event.Kinds))
+	for i, k := range event.Kinds {
+		names[i] = regexp.QuoteMeta(string(k.Type))
+	}
+	one := "(" + strings.Join(names, "|") + ")"
+	return stringSchema(length(1, maxTypes), matching("^"+one+"(,"+one+")*$"))
 }
 
 func (eventSubject) Schema(huma.Registry) *huma.Schema {
