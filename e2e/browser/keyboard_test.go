@@ -7,22 +7,25 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// reachable numbers the elements that the Tab key must reach, one of each group of radio buttons,
-// and lists them. An element keeps its number; one that was added since gets a new one.
-const reachable = `(() => { const out = []; window.parleyStops ??= 0;
+// stopOf numbers an element. It keeps its number, also when a poll renews its attributes.
+const stopOf = `window.parleyStops ??= new WeakMap(); window.parleyStop ??= e => {
+	if (!parleyStops.has(e)) parleyStops.set(e, String(window.parleyCount = (window.parleyCount ?? 0) + 1));
+	return parleyStops.get(e) };`
+
+// reachable lists the elements that the Tab key must reach, one of each group of radio buttons.
+const reachable = `(() => { const out = []; ` + stopOf + `
 	for (const e of document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]')) {
 		if (!e.checkVisibility({visibilityProperty: true}) || e.disabled || e.tabIndex < 0 || e.closest('[inert]')) continue;
 		if (e.type === 'radio') {
 			const group = [...document.getElementsByName(e.name)].filter(r => r.form === e.form);
 			if (e !== (group.find(r => r.checked) ?? group[0])) continue;
 		}
-		e.dataset.stop ??= String(parleyStops++);
-		out.push({stop: e.dataset.stop, what: e.outerHTML.replace(/\s+/g, ' ').slice(0, 120)});
+		out.push({stop: parleyStop(e), what: e.outerHTML.replace(/\s+/g, ' ').slice(0, 120)});
 	}
 	return out })()`
 
 // here describes the focus: which stop it is, and whether it is visible.
-const here = `(() => { const e = document.activeElement;
+const here = `(() => { const e = document.activeElement; ` + stopOf + `
 	if (!e || e === document.body) return {stop: '', seen: false, what: ''};
 	const s = getComputedStyle(e), r = e.getBoundingClientRect();
 	const ring = s => s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 1 || s.boxShadow !== 'none';
@@ -30,7 +33,7 @@ const here = `(() => { const e = document.activeElement;
 	for (let p = e.parentElement; p && !seen; p = p.parentElement)
 		seen = p.matches(':focus-within') && ring(getComputedStyle(p)) && p.contains(e) && p.matches('label, li, tr, .field');
 	const inside = r.bottom > 0 && r.top < innerHeight && r.right > 0 && r.left < innerWidth && r.width > 0 && r.height > 0;
-	return {stop: e.dataset.stop ?? '', seen: seen && inside, what: e.outerHTML.replace(/\s+/g, ' ').slice(0, 140)} })()`
+	return {stop: parleyStop(e), seen: seen && inside, what: e.outerHTML.replace(/\s+/g, ' ').slice(0, 140)} })()`
 
 // paneFollows reports whether the pane shows the row that has the focus, if any.
 const paneFollows = `(() => { const row = document.activeElement?.closest('#queue > li'), pane = document.getElementById('pane');

@@ -46,7 +46,7 @@ func (e *pg) numberAll(ctx context.Context, org string) (sum uint64, err error) 
 
 // numberSome gives numbers to packs in the order of their ids, which is the order of their
 // inserts. So of two changes of one record, of which the second waits for the commit of the first,
-// the first has the lower number. known reports whether the org has a head.
+// the first has the lower number. known reports whether the org had a head to lock.
 //
 // The lock comes first and is a statement of its own: the second statement sees all that was
 // committed before it had the lock, and no other node gives numbers meanwhile. A pack that is

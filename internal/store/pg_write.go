@@ -181,9 +181,10 @@ func (c *pgConn) query(_ context.Context, sql string, args ...any) (rows, error)
 
 // readAndCommit runs the locks, a query of one row and the commit in one round trip. So a process
 // that stops in the middle of it, such as a frozen machine, holds no lock. It must be the only read
-// of the write.
+// of the write. found reports whether each lock and the query found a row.
 func (c *pgConn) readAndCommit(dest []any, sql string, args ...any) (found bool, err error) {
 	before := slices.Concat([]statement{{sql: beginWrite}}, c.limits, []statement{c.fence.check}, c.locks)
+	unlocked := len(before) - len(c.locks)
 	c.locks, c.begun = nil, true
 	var b pgx.Batch
 	for _, s := range before {
@@ -192,14 +193,17 @@ func (c *pgConn) readAndCommit(dest []any, sql string, args ...any) (found bool,
 	b.Queue(sql, args...)
 	b.Queue("COMMIT")
 	results := c.conn.SendBatch(c.ctx, &b)
-	for range before {
-		if _, err = results.Exec(); err != nil {
+	locked := true
+	for i := range before {
+		var tag pgconn.CommandTag
+		if tag, err = results.Exec(); err != nil {
 			break
 		}
+		locked = locked && (i < unlocked || tag.RowsAffected() > 0)
 	}
 	if err == nil {
 		err = results.QueryRow().Scan(dest...)
-		found = err == nil
+		found = err == nil && locked
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = nil

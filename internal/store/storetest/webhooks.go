@@ -52,6 +52,13 @@ func (h *hookReceiver) answers(fn func(r *delivery.Request) error) {
 	h.answer = fn
 }
 
+// first returns the id of the first request.
+func (h *hookReceiver) first() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.got[0].ID
+}
+
 // seqs returns the numbers of the events that a webhook got.
 func (h *hookReceiver) seqs(id string) []int64 {
 	h.mu.Lock()

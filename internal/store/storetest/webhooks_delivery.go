@@ -193,7 +193,7 @@ func testWebhookLost(w *world) {
 		return len(next.seqs(all.ID)) == 2
 	})
 	w.wantHook(next, all.ID, 3, 4)
-	if a, b := lost.got[0].ID, next.got[0].ID; a != b {
+	if a, b := lost.first(), next.first(); a != b {
 		w.Errorf("ids of one event = %s and %s, want the same", a, b)
 	}
 	close(stuck)
