@@ -7,13 +7,17 @@ import (
 	"time"
 )
 
-// leaveEvents queues the insertion of the packs of a transaction, which have no numbers yet. To
-// number them here would need a lock until the commit, so that an org could not share commits.
-func (t *tx) leaveEvents() {
-	for _, p := range packs(t.events) {
-		t.exec(`INSERT INTO events_new (org_id, n, at, types, data) VALUES ($1, $2, $3, $4, $5)`,
-			p.org, p.n, p.at, int64(p.types), p.data())
+// leave queues the insertion of packs, which have no numbers yet. To number them here would need a
+// lock until the commit, so that an org could not share commits.
+func (t *tx) leave(packs []*pack) {
+	for _, p := range packs {
+		t.exec(leavePack("$1, $2, $3, $4, $5"), p.org, p.n, p.at, int64(p.types), p.data())
 	}
+}
+
+// leavePack inserts a pack with the values of its columns.
+func leavePack(values string) string {
+	return `INSERT INTO events_new (org_id, n, at, types, data) VALUES (` + values + `)`
 }
 
 // maxNumbered limits the packs that are numbered at once.
@@ -136,7 +140,7 @@ type numberer struct {
 
 const (
 	// numberEvery is how long commits are collected.
-	numberEvery = 10 * time.Millisecond
+	numberEvery = 20 * time.Millisecond
 	// strayEvery is how often packs are sought that another process left, such as a node that
 	// ended before it could number them.
 	strayEvery = 2 * time.Second

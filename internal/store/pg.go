@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -192,22 +191,34 @@ func (e *pg) query(ctx context.Context, sql string, args ...any) (rows, error) {
 	return e.read(ctx, e.pool, e.limits.statement, sql, args)
 }
 
-// finish queues the last statements of every write: events, counters, then data versions, each in
-// a fixed order.
-func (t *tx) finish() {
-	slot := rand.IntN(slots) // spreads load
-	t.leaveEvents()
+// finish queues the last statements of every write: counters, then data versions and events, each
+// in a fixed order.
+func (t *tx) finish(conn *pgx.Conn) {
+	// Connections of all nodes get processes with numbers that follow each other, so that few
+	// transactions that run at once share a slot.
+	slot := int(conn.PgConn().PID() % slots)
 	t.flushCountsAtOnce(slot)
 	orgs := make([]string, 0, len(t.touched))
 	for org := range t.touched {
 		orgs = append(orgs, org)
 	}
 	slices.Sort(orgs)
-	for _, org := range orgs {
-		t.exec(`INSERT INTO data_versions (org_id, slot, version) VALUES ($1, $2, 1)
-			ON CONFLICT (org_id, slot) DO UPDATE SET version = data_versions.version + 1`, org, slot)
+	left := packs(t.events)
+	if len(orgs) == 1 && len(left) == 1 { // as most writes have
+		p := left[0]
+		t.exec(`WITH version AS (`+newVersion+`) `+leavePack("$3, $4, $5, $6, $7"),
+			orgs[0], slot, p.org, p.n, p.at, int64(p.types), p.data())
+		return
 	}
+	for _, org := range orgs {
+		t.exec(newVersion, org, slot)
+	}
+	t.leave(left)
 }
+
+// newVersion counts a change of an org's proposals.
+const newVersion = `INSERT INTO data_versions (org_id, slot, version) VALUES ($1, $2, 1)
+	ON CONFLICT (org_id, slot) DO UPDATE SET version = data_versions.version + 1`
 
 // send runs the statements in one round trip. Without a BEGIN, PostgreSQL runs them as one
 // transaction.

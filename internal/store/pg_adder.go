@@ -68,12 +68,12 @@ func (a *adder) sendAll(ctx context.Context, batch []*request) error {
 		merge(whole, t)
 	}
 	whole.statements = combine(whole.statements)
-	whole.finish()
 	h, err := a.eng.acquireWrite(ctx, time.Now().Add(writeTimeout))
 	if err != nil {
 		return err
 	}
 	defer a.eng.releaseWrite(&h)
+	whole.finish(h.Conn.Conn())
 	err = send(ctx, h.Conn.Conn(), slices.Insert(whole.statements, 0, a.eng.fence.check))
 	if !refused(err) { // also if it is unknown
 		a.eng.committed(whole)

@@ -90,7 +90,7 @@ func (e *pg) writeOnce(ctx context.Context, until time.Time, lockWait time.Durat
 	}
 	t := newTx(c, &postgresDialect, e.hooks)
 	if err = decide(t, fn); err == nil {
-		t.finish()
+		t.finish(c.conn)
 		err = c.finish(t.statements)
 		e.committed(t) // also after an error: the connection can break after the commit
 	}
