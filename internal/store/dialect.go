@@ -30,8 +30,9 @@ type dialect struct {
 	// leaseUntil is the end of a lease that starts with this insert.
 	leaseUntil func(mark string, length time.Duration, until time.Time) (sql string, arg any)
 
-	// addSubjects adds packs with events about subjects to their index.
-	addSubjects func(t *tx, org string, subjects []string, packs []int64)
+	// addSubjects adds the packs of an org ($1) after $2 up to $3 to the index of subjects, if the
+	// database can read what packEvent wrote, and else is empty.
+	addSubjects string
 	// index adds a new proposal to the text index; reindex updates an edited one.
 	index, reindex func(t *tx, p *proposal.Proposal)
 	// search is the FROM clause of a full-text search that yields proposals as p. Its
@@ -87,13 +88,7 @@ var sqliteDialect = dialect{
 	clock:        "0",
 	clockNow:     func(now func() time.Time) statement { return statement{sql: "$1", args: []any{micros(now())}} },
 	leaseUntil:   func(mark string, _ time.Duration, until time.Time) (string, any) { return mark, micros(until) },
-	addSubjects: func(t *tx, org string, subjects []string, packs []int64) {
-		for i, subject := range subjects {
-			t.exec(`INSERT INTO event_subjects (org_id, subject, last_seq) VALUES ($1, $2, $3)
-				ON CONFLICT (org_id, subject, last_seq) DO NOTHING`, org, subject, packs[i])
-		}
-	},
-	index: func(t *tx, _ *proposal.Proposal) { t.unindexed++ }, // see lite_indexer.go
+	index:        func(t *tx, _ *proposal.Proposal) { t.unindexed++ }, // see lite_indexer.go
 	reindex: func(t *tx, p *proposal.Proposal) {
 		// A proposal that is not indexed yet is left to the indexer.
 		t.exec(`INSERT OR REPLACE INTO proposal_search (rowid, words)
@@ -146,11 +141,10 @@ var postgresDialect = dialect{
 		return "CASE WHEN " + mark + "::bigint > 0 THEN " + postgresClock + " + " + mark + " ELSE 0 END",
 			length.Microseconds()
 	},
-	addSubjects: func(t *tx, org string, subjects []string, packs []int64) { // each statement is expensive
-		t.exec(`INSERT INTO event_subjects (org_id, subject, last_seq)
-				SELECT $1, subject, pack FROM unnest($2::text[], $3::bigint[]) AS e (subject, pack)
-			ON CONFLICT (org_id, subject, last_seq) DO NOTHING`, org, subjects, packs)
-	},
+	addSubjects: `INSERT INTO event_subjects (org_id, subject, last_seq)
+			SELECT $1, split_part(line, chr(9), 5), last_seq FROM events, string_to_table(data, chr(10)) AS line
+			WHERE org_id = $1 AND last_seq > $2 AND last_seq <= $3 AND line <> ''
+		ON CONFLICT (org_id, subject, last_seq) DO NOTHING`,
 	index: func(t *tx, p *proposal.Proposal) {
 		t.insert(`INSERT INTO proposal_search (org_id, proposal_id, words)
 			VALUES ($1, $2, array_to_tsvector($3::text[]))`,

@@ -8,7 +8,7 @@ import (
 	"github.com/parley-dev/parley/internal/event"
 )
 
-// maxSwept limits the events that one transaction indexes or deletes, roughly.
+// maxSwept limits the events that one transaction indexes or deletes, and the packs, roughly.
 const maxSwept = 500
 
 // Expire implements event.Store. It deletes packs whose events are all older than before.
@@ -47,7 +47,8 @@ func (s Events) forEach(
 }
 
 // oldest calls fn for the oldest packs of an org after a number, until it has seen enough events.
-func (t *tx) oldest(ctx context.Context, org string, after int64, fn func(p *storedPack) error) error {
+// data is the column with their text, or an expression for what fn needs of it.
+func (t *tx) oldest(ctx context.Context, org string, after int64, data string, fn func(p *storedPack) error) error {
 	events := int64(0)
 	err := each(ctx, t, func(r rows) error {
 		var p storedPack
@@ -58,8 +59,8 @@ func (t *tx) oldest(ctx context.Context, org string, after int64, fn func(p *sto
 			return errEnough
 		}
 		return fn(&p)
-	}, `SELECT last_seq, n, at, data FROM events WHERE org_id = $1 AND last_seq > $2 ORDER BY last_seq`+limit(100),
-		org, after)
+	}, `SELECT last_seq, n, at, `+data+` FROM events WHERE org_id = $1 AND last_seq > $2 ORDER BY last_seq`+
+		limit(maxSwept), org, after)
 	if errors.Is(err, errEnough) {
 		return nil
 	}
@@ -68,6 +69,9 @@ func (t *tx) oldest(ctx context.Context, org string, after int64, fn func(p *sto
 
 // subjects returns the subjects of a pack, each once.
 func (p *storedPack) subjects(org string) ([]string, error) {
+	if p.data == "" { // it was not read
+		return nil, nil
+	}
 	var list []string
 	seen := map[string]bool{}
 	err := unpack(org, p, 0, func(e *event.Event) bool {
@@ -83,7 +87,7 @@ func (p *storedPack) subjects(org string) ([]string, error) {
 // expire deletes the oldest packs of an org, and returns how many events they had.
 func (t *tx) expire(ctx context.Context, org string, before time.Time) (deleted int, err error) {
 	kept := int64(0)
-	err = t.oldest(ctx, org, 0, func(p *storedPack) error {
+	err = t.oldest(ctx, org, 0, "data", func(p *storedPack) error {
 		if p.at >= micros(before) {
 			return errEnough
 		}
@@ -112,19 +116,24 @@ func (t *tx) indexSubjects(ctx context.Context, org string) (added int, err erro
 	if _, err := one(ctx, t, []any{&indexed}, `SELECT indexed FROM event_heads WHERE org_id = $1`, org); err != nil {
 		return 0, err
 	}
-	var subjects []string
-	var packs []int64 // of each subject
-	err = t.oldest(ctx, org, indexed, func(p *storedPack) error {
+	before, data := indexed, "data"
+	if t.d.addSubjects != "" {
+		data = "''"
+	}
+	err = t.oldest(ctx, org, indexed, data, func(p *storedPack) error {
 		added++
 		indexed = p.last
-		list, err := p.subjects(org)
-		for _, subject := range list {
-			subjects, packs = append(subjects, subject), append(packs, p.last)
+		subjects, err := p.subjects(org)
+		for _, subject := range subjects {
+			t.exec(`INSERT INTO event_subjects (org_id, subject, last_seq) VALUES ($1, $2, $3)
+				ON CONFLICT (org_id, subject, last_seq) DO NOTHING`, org, subject, p.last)
 		}
 		return err
 	})
 	if added > 0 {
-		t.d.addSubjects(t, org, subjects, packs)
+		if t.d.addSubjects != "" {
+			t.exec(t.d.addSubjects, org, before, indexed)
+		}
 		t.exec(`UPDATE event_heads SET indexed = $2 WHERE org_id = $1 AND indexed < $2`, org, indexed)
 	}
 	return added, err

@@ -41,6 +41,7 @@ type pg struct {
 	hooks    *hooks
 	numbers  *versionReads // shared runs of numberAll
 	numberer *numberer
+	stats    *statistics
 	fence    *fence
 
 	reset atomic.Int64 // when the pools were last reset, in Unix microseconds
@@ -76,6 +77,7 @@ func openPostgres(ctx context.Context, o Options, met *metrics, hooks *hooks) (_
 	e.versions = newVersionReads(e.readVersion)
 	e.numbers = newVersionReads(e.numberAll)
 	e.numberer = newNumberer(e, hooks, o.Log)
+	e.stats = &statistics{eng: e, log: o.Log}
 	defer func() {
 		if err != nil {
 			closeSoon(first)
@@ -287,6 +289,7 @@ func (e *pg) migrate(ctx context.Context, fn func(migrator) error) error {
 	})
 	if err == nil {
 		e.numberer.start()
+		e.stats.start()
 	}
 	return err
 }
@@ -302,6 +305,7 @@ func (e *pg) ping(ctx context.Context) error { return e.probe.check(ctx) }
 func (e *pg) close() error {
 	e.adder.close()
 	e.numberer.close()
+	e.stats.close()
 	e.pulse.close()
 	e.probe.close()
 	e.closePools()
