@@ -7,15 +7,16 @@ import (
 	"sync"
 )
 
-// combine merges the single-row inserts of independent writes: those with the same text become
-// few statements with many rows each, which cost PostgreSQL much less. The other statements
-// keep their order and come first. The inserts keep the order of their tables.
+// combine merges the statements of independent writes that have many rows of the same kind, such as
+// single-row inserts: those with the same text become few statements with many rows each, which
+// cost PostgreSQL much less. The other statements keep their order and come first. The merged ones
+// keep the order of their first.
 func combine(ss []statement) []statement {
 	var out []statement
 	var texts []string
 	rows := map[string][]statement{}
 	for _, s := range ss {
-		if !s.insert {
+		if !s.insert && s.many == nil {
 			out = append(out, s)
 			continue
 		}
@@ -35,11 +36,22 @@ func combine(ss []statement) []statement {
 			for _, s := range left[:n] {
 				args = append(args, s.args...)
 			}
-			out = append(out, statement{sql: ofRows(text, n), args: args})
+			out = append(out, statement{sql: left[0].ofRows(n), args: args})
 			left = left[n:]
 		}
 	}
 	return out
+}
+
+// ofRows returns the text of the statement for so many rows.
+func (s *statement) ofRows(n int) string {
+	switch {
+	case n == 1:
+		return s.sql
+	case s.many != nil:
+		return ofRows(s.many.upToValues, n) + s.many.rest
+	}
+	return ofRows(s.sql, n)
 }
 
 // maxRows limits the rows of one statement. PostgreSQL allows 65,535 parameters.
@@ -54,11 +66,8 @@ type rowsKey struct {
 
 var parameter = regexp.MustCompile(`\$\d+`)
 
-// ofRows returns the INSERT with so many rows.
+// ofRows returns the text, which ends with one row of VALUES, with so many rows.
 func ofRows(text string, rows int) string {
-	if rows == 1 {
-		return text
-	}
 	if known, ok := rowTexts.Load(rowsKey{text, rows}); ok {
 		return known.(string)
 	}

@@ -83,16 +83,22 @@ func (ts Tasks) Finish(ctx context.Context, known task.Task, c task.Change) erro
 	}
 	changed := ts.hooks.taskChange(&known, &c)
 	return ts.insertFor(events)(ctx, func(x *tx) error {
-		x.execUnless(dispatch.ErrChanged, x.d.orFail(`UPDATE tasks SET state = $3, seq = $4, size = $5, lease = '',
-					lease_expires = 0, delivered = $4, last_turn = $6, updated_at = $7, status_seq = $10
-				WHERE org_id = $1 AND uid = $2 AND seq = $8 AND lease = $9
-					AND lease_expires > `+x.d.leaseClock("$7")+` AND push = 0`),
+		x.finishTask(
 			t.Org, t.UID, string(t.State), t.Seq, t.Size, t.LastTurn, micros(t.UpdatedAt), known.Seq,
 			known.Lease.Token, t.StatusSeq)
 		x.insertEvents(t, events)
 		x.emit(changed...)
 		return nil
 	})
+}
+
+// finishTask queues the update of a task by Finish.
+func (t *tx) finishTask(args ...any) {
+	t.execUnless(dispatch.ErrChanged, t.d.orFail(`UPDATE tasks SET state = $3, seq = $4, size = $5, lease = '',
+			lease_expires = 0, delivered = $4, last_turn = $6, updated_at = $7, status_seq = $10
+		WHERE org_id = $1 AND uid = $2 AND seq = $8 AND lease = $9
+			AND lease_expires > `+t.d.leaseClock("$7")+` AND push = 0`), args...)
+	t.statements[len(t.statements)-1].many = t.d.finishTasks
 }
 
 // insertFor returns how to write events: large ones are kept out of batches, because all writes

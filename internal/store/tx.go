@@ -18,7 +18,13 @@ type statement struct {
 	// insert marks an INSERT of one row, whose text ends with its VALUES. PostgreSQL inserts
 	// the rows of many writes with one statement; see combine.
 	insert bool
+	// many, if set, does for the rows of its VALUES what the statement does for one, with the same
+	// parameters; see combine.
+	many *many
 }
+
+// many is a statement with one row of VALUES. It fails if it cannot do all of them.
+type many struct{ upToValues, rest string }
 
 // tx is one write while it is being decided. It reads at once and writes at the end: exec only
 // queues. So a function that returns an error has changed nothing, nothing needs to be undone,
