@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// leave queues the insertion of packs, which have no numbers yet. To number them here would need a
+// leave returns the inserts of packs, which have no numbers yet. To number them here would need a
 // lock until the commit, so that an org could not share commits.
-func (t *tx) leave(packs []*pack) {
-	for _, p := range packs {
-		t.exec(leavePack("$1, $2, $3, $4, $5"), p.org, p.n, p.at, int64(p.types), p.data())
+func leave(packs []*pack) []statement {
+	out := make([]statement, len(packs))
+	for i, p := range packs {
+		out[i] = statement{
+			sql:  `INSERT INTO events_new (org_id, n, at, types, data) VALUES ($1, $2, $3, $4, $5)`,
+			args: []any{p.org, p.n, p.at, int64(p.types), p.data()},
+		}
 	}
-}
-
-// leavePack inserts a pack with the values of its columns.
-func leavePack(values string) string {
-	return `INSERT INTO events_new (org_id, n, at, types, data) VALUES (` + values + `)`
+	return out
 }
 
 // maxNumbered limits the packs that are numbered at once.

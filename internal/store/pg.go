@@ -205,17 +205,12 @@ func (t *tx) finish(conn *pgx.Conn) {
 		orgs = append(orgs, org)
 	}
 	slices.Sort(orgs)
-	left := packs(t.events)
-	if len(orgs) == 1 && len(left) == 1 { // as most writes have
-		p := left[0]
-		t.exec(`WITH version AS (`+newVersion+`) `+leavePack("$3, $4, $5, $6, $7"),
-			orgs[0], slot, p.org, p.n, p.at, int64(p.types), p.data())
-		return
-	}
+	var last []statement
 	for _, org := range orgs {
-		t.exec(newVersion, org, slot)
+		last = append(last, statement{sql: newVersion, args: []any{org, slot}})
 	}
-	t.leave(left)
+	last = append(last, leave(packs(t.events))...)
+	t.statements = bundle(t.statements, last)
 }
 
 // newVersion counts a change of an org's proposals.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -54,6 +55,74 @@ func (s *statement) ofRows(n int) string {
 	return ofRows(s.sql, n)
 }
 
+// maxBundled limits the parts of one statement: each combination is another prepared statement.
+const maxBundled = 4
+
+// bundle appends the last statements of a write. It makes one statement of them and of the inserts,
+// on which no other statement of the write depends: each statement has a cost of its own.
+func bundle(ss, last []statement) []statement {
+	inserts := 0
+	for i := range ss {
+		if ss[i].bundles() {
+			inserts++
+		}
+	}
+	if n := inserts + len(last); n < 2 || n > maxBundled {
+		return append(ss, last...)
+	}
+	var parts [maxBundled]string
+	var args []any
+	n, kept := 0, make([]statement, 0, len(ss)+1)
+	for i, s := range slices.Concat(ss, last) {
+		if i < len(ss) && !s.bundles() {
+			kept = append(kept, s)
+			continue
+		}
+		parts[n] = s.sql
+		args = append(args, s.args...)
+		n++
+	}
+	return append(kept, statement{sql: bundled(parts, n), args: args})
+}
+
+// bundles reports whether a statement of a write can be its last one.
+func (s *statement) bundles() bool { return s.insert && s.unless == nil }
+
+var bundledTexts sync.Map // [maxBundled]string to string
+
+// bundled returns the text of one statement with n parts.
+func bundled(parts [maxBundled]string, n int) string {
+	if known, ok := bundledTexts.Load(parts); ok {
+		return known.(string)
+	}
+	var b strings.Builder
+	used := 0
+	for i, part := range parts[:n] {
+		switch {
+		case i == n-1 && i > 0:
+			b.WriteByte(' ')
+		case i == 0:
+			b.WriteString("WITH ")
+		default:
+			b.WriteString(", ")
+		}
+		if i < n-1 {
+			b.WriteString("part" + strconv.Itoa(i) + " AS (")
+		}
+		width := 0
+		b.WriteString(parameter.ReplaceAllStringFunc(part, func(mark string) string {
+			width = max(width, numberOf(mark))
+			return "$" + strconv.Itoa(used+numberOf(mark))
+		}))
+		used += width
+		if i < n-1 {
+			b.WriteByte(')')
+		}
+	}
+	bundledTexts.Store(parts, b.String())
+	return b.String()
+}
+
 // maxRows limits the rows of one statement. PostgreSQL allows 65,535 parameters.
 const maxRows = 64
 
@@ -74,21 +143,23 @@ func ofRows(text string, rows int) string {
 	const values = "VALUES ("
 	row := text[strings.Index(text, values)+len(values)-1:]
 	width := 0
-	number := func(mark string) int {
-		n, _ := strconv.Atoi(mark[1:]) // the pattern allows only digits
-		return n
-	}
 	for _, mark := range parameter.FindAllString(row, -1) {
-		width = max(width, number(mark))
+		width = max(width, numberOf(mark))
 	}
 	var b strings.Builder
 	b.WriteString(text)
 	for i := 1; i < rows; i++ {
 		b.WriteString(", ")
 		b.WriteString(parameter.ReplaceAllStringFunc(row, func(mark string) string {
-			return "$" + strconv.Itoa(i*width+number(mark))
+			return "$" + strconv.Itoa(i*width+numberOf(mark))
 		}))
 	}
 	rowTexts.Store(rowsKey{text, rows}, b.String())
 	return b.String()
+}
+
+// numberOf returns the number of a parameter.
+func numberOf(mark string) int {
+	n, _ := strconv.Atoi(mark[1:]) // the pattern allows only digits
+	return n
 }

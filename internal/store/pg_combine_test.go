@@ -31,3 +31,36 @@ func TestCombineMergesInsertsOfTheSameText(t *testing.T) {
 		t.Errorf("got arguments %v, want %v", args, all)
 	}
 }
+
+func TestBundleMakesOneStatementOfInserts(t *testing.T) {
+	t.Parallel()
+	insert := func(table string, args ...any) statement {
+		return statement{sql: "INSERT INTO " + table + " (x, y) VALUES ($2, $1)", args: args, insert: true}
+	}
+	update := statement{sql: "UPDATE c SET x = $1", args: []any{1}}
+	last := []statement{{sql: "INSERT INTO d (x) VALUES ($1) ON CONFLICT DO NOTHING", args: []any{9}}}
+	first := insert("e", 7, 8)
+	first.unless = errTaken
+	got := bundle([]statement{first, insert("a", 2, 3), update, insert("b", 4, 5)}, last)
+	want := []string{
+		first.sql, update.sql, "WITH part0 AS (INSERT INTO a (x, y) VALUES ($2, $1)), " +
+			"part1 AS (INSERT INTO b (x, y) VALUES ($4, $3)) INSERT INTO d (x) VALUES ($5) ON CONFLICT DO NOTHING",
+	}
+	var texts []string
+	for _, s := range got {
+		texts = append(texts, s.sql)
+	}
+	if !slices.Equal(texts, want) {
+		t.Fatalf("got %s\nwant %s", strings.Join(texts, "\n"), strings.Join(want, "\n"))
+	}
+	if args := got[2].args; !slices.Equal(args, []any{2, 3, 4, 5, 9}) {
+		t.Errorf("got arguments %v, want those of all parts", args)
+	}
+	for _, ss := range [][]statement{
+		nil, {update}, {insert("a", 1, 2), insert("a", 1, 2), insert("a", 1, 2), insert("a", 1, 2)},
+	} {
+		if got := bundle(ss, last); len(got) != len(ss)+1 {
+			t.Errorf("%d statements became %d, want all and the last one", len(ss), len(got))
+		}
+	}
+}
