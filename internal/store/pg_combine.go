@@ -59,34 +59,29 @@ func (s *statement) ofRows(n int) string {
 const maxBundled = 4
 
 // bundle appends the last statements of a write. It makes one statement of them and of the inserts,
-// on which no other statement of the write depends: each statement has a cost of its own.
+// on which no other statement of the write depends: each statement has a cost of its own. Their
+// order gets lost, so they must be of different kinds.
 func bundle(ss, last []statement) []statement {
-	inserts := 0
-	for i := range ss {
-		if ss[i].bundles() {
-			inserts++
-		}
-	}
-	if n := inserts + len(last); n < 2 || n > maxBundled {
-		return append(ss, last...)
-	}
 	var parts [maxBundled]string
 	var args []any
 	n, kept := 0, make([]statement, 0, len(ss)+1)
 	for i, s := range slices.Concat(ss, last) {
-		if i < len(ss) && !s.bundles() {
+		switch {
+		case i < len(ss) && (!s.insert || s.unless != nil):
 			kept = append(kept, s)
-			continue
+		case n == maxBundled || slices.Contains(parts[:n], s.sql):
+			return append(ss, last...)
+		default:
+			parts[n] = s.sql
+			args = append(args, s.args...)
+			n++
 		}
-		parts[n] = s.sql
-		args = append(args, s.args...)
-		n++
+	}
+	if n < 2 {
+		return append(ss, last...)
 	}
 	return append(kept, statement{sql: bundled(parts, n), args: args})
 }
-
-// bundles reports whether a statement of a write can be its last one.
-func (s *statement) bundles() bool { return s.insert && s.unless == nil }
 
 var bundledTexts sync.Map // [maxBundled]string to string
 
@@ -98,25 +93,19 @@ func bundled(parts [maxBundled]string, n int) string {
 	var b strings.Builder
 	used := 0
 	for i, part := range parts[:n] {
-		switch {
-		case i == n-1 && i > 0:
-			b.WriteByte(' ')
-		case i == 0:
-			b.WriteString("WITH ")
-		default:
-			b.WriteString(", ")
-		}
-		if i < n-1 {
-			b.WriteString("part" + strconv.Itoa(i) + " AS (")
-		}
 		width := 0
-		b.WriteString(parameter.ReplaceAllStringFunc(part, func(mark string) string {
+		part = parameter.ReplaceAllStringFunc(part, func(mark string) string {
 			width = max(width, numberOf(mark))
 			return "$" + strconv.Itoa(used+numberOf(mark))
-		}))
+		})
 		used += width
-		if i < n-1 {
-			b.WriteByte(')')
+		switch i {
+		case 0:
+			b.WriteString("WITH part0 AS (" + part + ")")
+		case n - 1:
+			b.WriteString(" " + part)
+		default:
+			b.WriteString(", part" + strconv.Itoa(i) + " AS (" + part + ")")
 		}
 	}
 	bundledTexts.Store(parts, b.String())
