@@ -54,7 +54,7 @@ func (s *statistics) close() {
 func (s *statistics) update(ctx context.Context) error {
 	tables, err := strs(ctx, s.eng, `SELECT quote_ident(s.schemaname) || '.' || quote_ident(s.relname)
 		FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
-		WHERE s.schemaname = current_schema() AND s.n_mod_since_analyze > greatest(c.reltuples, 100)
+		WHERE s.schemaname = current_schema() AND s.n_mod_since_analyze >= greatest(c.reltuples, 100)
 			AND c.reltuples < $1`, youngTable)
 	if err != nil {
 		return err
