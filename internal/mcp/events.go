@@ -126,9 +126,13 @@ func (s *server) readEvents(ctx context.Context, _ *sdk.ReadResourceRequest) (*s
 	if err != nil {
 		return nil, protocolError(ctx, err)
 	}
-	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{
-		URI: eventsURI, MIMEType: eventsResource.MIMEType, Text: string(text),
-	}}}, nil
+	return &sdk.ReadResourceResult{
+		// What a caller sees depends on its rights, so a shared cache must not keep it.
+		Cacheable: sdk.Cacheable{CacheScope: "private"},
+		Contents: []*sdk.ResourceContents{{
+			URI: eventsURI, MIMEType: eventsResource.MIMEType, Text: string(text),
+		}},
+	}, nil
 }
 
 // newest returns the newest events that the caller sees. Numbers of events that it does not see

@@ -159,6 +159,9 @@ func (w *world) read(s *sdk.ClientSession) (out eventsOut) {
 	if err != nil {
 		w.Fatal(err)
 	}
+	if res.CacheScope != "private" {
+		w.Errorf("cacheScope = %q, want private: what a caller sees depends on its rights", res.CacheScope)
+	}
 	if err := json.Unmarshal([]byte(res.Contents[0].Text), &out); err != nil {
 		w.Fatal(err)
 	}

@@ -18,9 +18,10 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// wantsStream reports whether a client prefers an event stream to JSON.
+// wantsStream reports whether a client prefers an event stream to JSON. A stream does not end, so it
+// must be named, and JSON wins if both are named with the same weight.
 func wantsStream(accept []string) bool {
-	stream, other := 0.0, 0.0
+	weights := map[string]float64{}
 	for _, line := range accept {
 		for part := range strings.SplitSeq(line, ",") {
 			media, params, err := mime.ParseMediaType(part)
@@ -29,17 +30,22 @@ func wantsStream(accept []string) bool {
 			}
 			q := 1.0
 			if v, ok := params["q"]; ok {
-				q, _ = strconv.ParseFloat(v, 64) // 0 if it is malformed
+				if q, err = strconv.ParseFloat(v, 64); err != nil || !(q >= 0 && q <= 1) {
+					q = 0
+				}
 			}
-			switch media {
-			case "text/event-stream":
-				stream = max(stream, q)
-			case "application/json":
-				other = max(other, q)
-			}
+			weights[media] = max(weights[media], q)
 		}
 	}
-	return stream > 0 && stream >= other
+	stream := weights["text/event-stream"]
+	if json, named := weights["application/json"]; named {
+		return stream > json
+	}
+	any, subtype := weights["application/*"]
+	if !subtype {
+		any = weights["*/*"]
+	}
+	return stream > 0 && stream >= any
 }
 
 // comeAgain is how long a client should wait before it continues a stream that ended early.

@@ -180,8 +180,14 @@ func TestWhoWantsAStream(t *testing.T) {
 	t.Parallel()
 	for accept, want := range map[string]bool{
 		"": false, "*/*": false, "application/json": false, "text/*": false, "text/html": false, ";;": false,
-		"text/event-stream": true, "Text/Event-Stream; charset=utf-8": true, "text/event-stream, */*": true,
-		"text/event-stream, application/json": true, "application/json;q=0.5, text/event-stream": true,
+		"text/event-stream": true, "Text/Event-Stream; charset=utf-8": true, "text/event-stream;q=0.1": true,
+		"text/event-stream, application/json": false, "application/json, text/event-stream": false,
+		"application/json;q=0.5, text/event-stream": true, "application/json;q=0, text/event-stream;q=0.1": true,
+		// Of two that are equal, the one that is named wins over a wildcard.
+		"text/event-stream, */*": true, "text/event-stream, application/*": true, "text/event-stream, text/*": true,
+		"text/event-stream;q=0.5, */*": false, "text/event-stream;q=0.5, application/*;q=0.6": false,
+		"text/event-stream;q=0.5, application/json;q=0.1, */*": true, "text/event-stream;q=0.5, application/*;q=0, */*": true,
+		"text/event-stream;q=NaN": false, "text/event-stream, application/json;q=NaN": true,
 		"application/json, text/event-stream;q=0.5": false, "text/event-stream;q=0": false, "text/event-stream;q=x": false,
 	} {
 		if got := wantsStream([]string{accept}); got != want {
