@@ -59,6 +59,8 @@ type eventStream struct {
 	ctx     context.Context
 	sse     *httpx.SSE // nil: not begun
 	last    int64      // position of the client
+	known   bool       // last is known: the client sent it, or the log has begun
+	tell    bool       // a client that connected again now would miss events: it needs its position
 	wrote   time.Time
 	checked time.Time
 }
@@ -68,6 +70,8 @@ type eventStream struct {
 func (a *api) streamEvents(ctx context.Context, c *call, r event.Request) {
 	now := time.Now()
 	s := &eventStream{api: a, call: c, ctx: ctx, last: r.After, wrote: now, checked: now}
+	s.known = r.Start == event.AfterNumber
+	s.tell = r.Start == event.FromNow || r.Start == event.FromTime
 	for item, err := range a.events.Follow(ctx, c.Access, r, min(a.recheck, a.keepAlive)) {
 		if err != nil {
 			s.fail(err)
@@ -76,7 +80,7 @@ func (a *api) streamEvents(ctx context.Context, c *call, r event.Request) {
 		if s.sse == nil {
 			s.begin()
 		}
-		s.last = item.Last
+		s.last, s.known = item.Last, true
 		switch {
 		case item.Event != nil:
 			err = s.event(item.Event)
@@ -133,9 +137,9 @@ func (s *eventStream) pause() error {
 	}
 	switch {
 	case s.wrote.IsZero():
-		s.wrote = now
-	case due(s.wrote, now, s.keepAlive):
-		s.wrote = now
+		s.wrote, s.tell = now, false
+	case s.tell || due(s.wrote, now, s.keepAlive):
+		s.wrote, s.tell = now, false
 		if err := s.sse.Position(s.last); err != nil {
 			return err
 		}
@@ -200,7 +204,9 @@ func (s *eventStream) end() {
 	if s.sse == nil {
 		s.begin()
 	}
-	_ = s.sse.Position(s.last)
+	if s.known {
+		_ = s.sse.Position(s.last)
+	}
 	_ = s.sse.Retry(comeAgain)
 	_ = s.sse.Flush()
 }

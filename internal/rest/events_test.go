@@ -101,6 +101,12 @@ func TestEventsAreFilteredAndPaged(t *testing.T) {
 		{ada, "?after=%3", "4 7 to 7"},
 		{ada, "?after=%7", " to 7"},
 		{ada, "?after=%8", "1 3 4 7 to 7 reset"},
+		{ada, "?after=0", "1 3 4 7 to 7 reset"}, // the log had other events
+		{ada, "?since=now", " to 7"},
+		{ada, "?since=2026-03-02T10:00:00Z", "1 3 4 7 to 7"},
+		{ada, "?since=2026-03-02T11:00:00%2B01:00", "1 3 4 7 to 7"},
+		{ada, "?since=2026-03-02T10:00:00.000001Z", " to 7"},
+		{ada, "?since=now&after=%3", "4 7 to 7"},
 		{ada, "?limit=2", "1 3 to 3"},
 		{ada, "?limit=2&after=%3", "4 7 to 7"},
 		{admin, "?types=proposal.drafted,key.created", "1 2 6 to 7"},
@@ -108,12 +114,12 @@ func TestEventsAreFilteredAndPaged(t *testing.T) {
 		{ada, "?subject=proposal:1", "1 3 7 to 7"},
 		{ada, "?subject=proposal:1&types=proposal.voted&after=%1", "7 to 7"},
 	} {
-		if before, after, ok := strings.Cut(c.query, "%"); ok { // counted from the empty log on
+		if before, after, ok := strings.Cut(c.query, "=%"); ok { // counted from the empty log on
 			n, err := strconv.Atoi(after)
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.query = before + strconv.Itoa(base+n)
+			c.query = before + "=" + strconv.Itoa(base+n)
 		}
 		var page EventPageSeen
 		w.do(c.key, "GET", eventsOfAcme+c.query, "").want(200).into(&page)
@@ -165,6 +171,14 @@ func TestEventRequestsAreChecked(t *testing.T) {
 			if query == "types=proposal.eaten" && !strings.Contains(p.Detail, `"proposal.eaten"`) {
 				t.Errorf("%q does not name the type", p.Detail)
 			}
+		}
+	}
+	for _, since := range []string{"yesterday", "NOW", "2026-03-02", "2026-13-02T10:00:00Z", "5m"} {
+		p := w.do(ada, "GET", eventsOfAcme+"?since="+since, "").want(422).problem()
+		if got := at(p); !slices.Equal(got, []string{"query:since"}) {
+			t.Errorf("since=%s: errors at %v", since, got)
+		} else if !strings.Contains(p.Detail, "now") {
+			t.Errorf("since=%s: %q does not say what is allowed", since, p.Detail)
 		}
 	}
 	for _, id := range []string{"x", "-1", "1.5", "99999999999999999999"} {
@@ -392,6 +406,30 @@ func TestAStreamOfEvents(t *testing.T) {
 	reset.want(fmt.Sprintf(`id: %d|event: reset|data: {"last_seq":%d}`, base, base), first, second)
 	w.tasks.Stop()
 	votes.want(fmt.Sprintf(":|id: %d", base+5), "retry: 1000", "end")
+}
+
+// A stream that begins at the end of the log says at once where that is: a client that loses the
+// connection before the first event continues there.
+func TestAStreamFromNowOn(t *testing.T) {
+	t.Parallel()
+	w, url := serve(t)
+	ada := w.member("acme", "user:ada")
+	base := w.emptyLog()
+	w.emit(happens(event.ProposalSubmitted, "proposal:1", event.Members))
+	now, later := open(t, url+"?since=now", ada), open(t, url+"?since=2026-03-02T10:00:01Z", ada)
+	now.want(fmt.Sprintf(":|id: %d", base+1))
+	later.want(fmt.Sprintf(":|id: %d", base+1))
+	past := open(t, url+"?since=2026-03-02T10:00:00Z", ada)
+	past.want(sent(base+1, event.ProposalSubmitted, "proposal:1"))
+	w.emit(happens(event.ProposalVoted, "proposal:1", event.Members))
+	second := sent(base+2, event.ProposalVoted, "proposal:1")
+	for _, s := range []*stream{now, later, past} {
+		s.want(second)
+	}
+	again := open(t, url+"?since=now", ada, "Last-Event-ID", strconv.Itoa(base+1)) // a browser repeats the URL
+	again.want(second)
+	zero := open(t, url, ada, "Last-Event-ID", "0")
+	zero.want(fmt.Sprintf(`id: %d|event: reset|data: {"last_seq":%d}`, base, base))
 }
 
 // TestAnIdleStreamMovesOn: a filter that selects nothing still gets the position, so that the
