@@ -99,7 +99,8 @@ func (c *eventsCmd) options() (client.EventsOptions, error) {
 	}
 	ago, err := parseDuration(*c.Since)
 	if err != nil || ago < 0 {
-		return o, usage("--since is %q; give a time such as 2026-03-02T10:00:00Z, or how long ago, such as 90m or 7d", *c.Since)
+		return o, usage("--since is %q; give a time such as 2026-03-02T10:00:00Z, or how long ago, such as 90m or 7d",
+			*c.Since)
 	}
 	o.Since = app.Now().Add(-ago)
 	return o, nil

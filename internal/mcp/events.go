@@ -39,7 +39,7 @@ type eventsOut struct {
 	Events  []eventOut `json:"events"`
 	LastSeq int64      `json:"last_seq" jsonschema:"Pass it as after in the next call."`
 	More    bool       `json:"more" jsonschema:"Whether the log goes on: call again at once."`
-	Reset   bool       `json:"reset" jsonschema:"The number in after is not in the log, because events were deleted or a backup was restored. The response starts with the oldest event; you may have missed some."`
+	Reset   bool       `json:"reset" jsonschema:"You may have missed events: those after your number were deleted."`
 }
 
 func newEventsOut(p *event.Page) *eventsOut {

@@ -151,7 +151,9 @@ func TestListEvents(t *testing.T) {
 	if out := call[eventsOut](w, w.session(w.member("globex", "user:eve")), "list_events", nil); len(out.Events) != 0 {
 		t.Errorf("events of another org = %+v, want none", out)
 	}
-	for name, at := range map[string]string{"after": "-1", "since": `"soon"`, "limit": "101", "types": `["x.y"]`, "subject": `""`} {
+	for name, at := range map[string]string{
+		"after": "-1", "since": `"soon"`, "limit": "101", "types": `["x.y"]`, "subject": `""`,
+	} {
 		var v any
 		if err := json.Unmarshal([]byte(at), &v); err != nil {
 			t.Fatal(err)

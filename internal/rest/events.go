@@ -45,8 +45,8 @@ const preferenceApplied = "Preference-Applied"
 
 type listEventsInput struct {
 	OrgPath
-	After       eventNumber  `query:"after" doc:"Number of the last event that you have seen; without it the oldest comes first."`
-	Since       eventSince   `query:"since" doc:"Start with the first event at this time or later, or, with now, with the next one. Ignored if after is given."`
+	After       eventNumber  `query:"after" doc:"Number of the last event that you have seen. Without it the oldest comes first."`
+	Since       eventSince   `query:"since" doc:"Start at this time; now: with the next event. Ignored if after is given."`
 	Types       eventTypes   `query:"types" doc:"Filter by types, separated by commas." example:"proposal.submitted,proposal.voted"`
 	Subject     eventSubject `query:"subject" doc:"Filter by the record that events are about."`
 	Limit       eventLimit   `query:"limit" doc:"Page size. A stream ignores it."`

@@ -69,8 +69,8 @@ func TestEventsOnTheWire(t *testing.T) {
 	}
 	w.emit(happens(event.FrictionReported, `friction:a "b"`, event.Members))
 	a := w.do(ada, "GET", eventsOfAcme, "").want(200)
-	want = fmt.Sprintf(`{"events":[{"seq":%d,"id":"evt-1","type":"friction.reported","time":"2026-03-02T10:00:00.000000Z",`+
-		`"subject":"friction:a \"b\"","actor":"user:ada","version":1,"data":{"title":"Ünïcode \u2028 \"x\""}}],`+
+	want = fmt.Sprintf(`{"events":[{"seq":%d,"id":"evt-1","type":"friction.reported",`+
+		`"time":"2026-03-02T10:00:00.000000Z","subject":"friction:a \"b\"","actor":"user:ada","version":1,"data":{"title":"Ünïcode \u2028 \"x\""}}],`+
 		`"last_seq":%d}`, base+1, base+1)
 	if diff := cmp.Diff(want, a.Body); diff != "" {
 		t.Errorf("page (-want +got):\n%s", diff)
@@ -383,7 +383,8 @@ func TestAStreamOfEvents(t *testing.T) {
 	ada := w.member("acme", "user:ada")
 	base := w.emptyLog()
 	w.emit(
-		happens(event.ProposalSubmitted, "proposal:1", event.Members), happens(event.ProposalVoted, "proposal:1", event.Members),
+		happens(event.ProposalSubmitted, "proposal:1", event.Members),
+		happens(event.ProposalVoted, "proposal:1", event.Members),
 	)
 	all := open(t, url, ada)
 	if h := all.res.Header; all.res.StatusCode != 200 || h.Get("Content-Type") != "text/event-stream" ||
@@ -463,7 +464,8 @@ func TestAStreamEndsWithTheRightsOfItsCaller(t *testing.T) {
 	revoked.want(sent(base+1, event.ProposalVoted, "proposal:1"))
 	g.set(refuse)
 	last := revoked.block()
-	if !strings.HasPrefix(last, fmt.Sprintf(`id: %d|event: error|data: {`, base+1)) || !strings.Contains(last, `"status":401`) ||
+	if !strings.HasPrefix(last, fmt.Sprintf(`id: %d|event: error|data: {`, base+1)) ||
+		!strings.Contains(last, `"status":401`) ||
 		!strings.Contains(last, `"code":"auth.missing"`) {
 		t.Errorf("the stream of a revoked key ended with %s", last)
 	}

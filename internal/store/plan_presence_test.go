@@ -18,7 +18,7 @@ func manyAgents(t *testing.T, s *Store) {
 		x.exec(`INSERT INTO orgs (id, name, created_at) VALUES ('a', 'A', 1)`)
 		x.exec(numbers + `INSERT INTO agents (org_id, id, name, description, skills, public, created_at, online)
 			SELECT 'a', 'agent-' || n, 'Agent', '', '[]', 0, 1, CASE WHEN n % 1000 = 0 THEN 1 ELSE 0 END FROM numbers`)
-		x.exec(numbers + `INSERT INTO workers (org_id, agent_id, name, capacity, seen_at)
+		x.exec(numbers+`INSERT INTO workers (org_id, agent_id, name, capacity, seen_at)
 			SELECT 'a', 'agent-' || n, 'w', 1, $1 FROM numbers WHERE n % 1000 = 0`, micros(s.now()))
 		return nil
 	}); err != nil {
