@@ -18,7 +18,7 @@ import (
 type eventsCmd struct {
 	serverFlags `embed:""`
 	Follow      bool     `help:"Go on with new events as they happen, until Ctrl-C or --limit." short:"f"`
-	Types       []string `help:"Only events of these types, e.g. proposal.approved,proposal.rejected." placeholder:"TYPE,..."`
+	Types       []string `help:"Only events of these types, e.g. proposal.approved,proposal.rejected." placeholder:"TYPE"`
 	Subject     string   `help:"Only events about this record, e.g. proposal:prop-01k5x8r2m4v7c9w3q6z1t0h8ye." placeholder:"KIND:ID"`
 	After       *int64   `help:"Start after the event with this number." placeholder:"N"`
 	Since       *string  `help:"Start at this time, or so long ago: 2026-03-02T10:00:00Z, 90m, 7d." placeholder:"TIME"`
@@ -33,7 +33,7 @@ func (eventsCmd) Help() string {
 		"Starts with the oldest event that is kept, unless --after, --since or --tail says where. To continue later, " +
 		"give the last number that you saw as --after. You see the events whose records you may read; administrative " +
 		"ones are for admins.\n\n" +
-		"The types: https://github.com/parley-dev/parley/blob/main/docs/events.md" + examples(
+		"The types: https://github.com/parley-dev/parley/blob/main/docs/events.md\n\n" + examples(
 		"parley events --since 1h",
 		"parley events --follow --tail 10",
 		"parley events --follow --tail 0 --types proposal.approved,proposal.rejected",

@@ -249,6 +249,15 @@ func TestEventsSinceATime(t *testing.T) {
 	}
 }
 
+func TestTheHelpOfEventsHasParagraphs(t *testing.T) {
+	t.Parallel()
+	code, out, _ := events(t.Context(), "http://127.0.0.1:1", "--help")
+	if code != exitOK || !strings.Contains(out, "\n\nExamples:\n\n") || !strings.Contains(out, "--types=TYPE,...\n") &&
+		!strings.Contains(out, "--types=TYPE,... ") {
+		t.Errorf("exit code %d, help:\n%s\nwant a paragraph before the examples, and --types=TYPE,...", code, out)
+	}
+}
+
 func TestEventsReportErrors(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
