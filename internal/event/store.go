@@ -17,7 +17,7 @@ type Page struct {
 	Events []Event
 	Last   int64 // all selected events up to this number are in the page
 	Head   int64 // the last number of the log
-	Kept   int64 // the first number that is kept
+	Kept   int64 // the first number that is kept; 0: not known
 	// Missed reports that the reader cannot continue at Query.After: events after it were deleted,
 	// or it is beyond the log, which was restored from a backup. The page starts with the oldest
 	// event that is kept.
