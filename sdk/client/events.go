@@ -39,9 +39,8 @@ type EventPage struct {
 
 // EventsOptions selects events. Zero fields do not filter.
 type EventsOptions struct {
-	// After is the number of the last known event. FromNow and Since are used without it: FromNow
-	// begins with the next event, Since with the first one at this time or later. Without any of
-	// them, the oldest event comes first.
+	// After is the number of the last known event. Without it, FromNow begins with the next event,
+	// and Since with the first one at this time or later. Without any of them, the oldest comes first.
 	After   *int64
 	FromNow bool
 	Since   time.Time
@@ -61,9 +60,10 @@ var ErrEventsReset = errors.New("client: some events are no longer kept; continu
 func (o EventsOptions) call() call {
 	r := read("events")
 	r.query = url.Values{}
-	switch {
-	case o.After != nil:
+	if o.After != nil {
 		r.query.Set("after", strconv.FormatInt(*o.After, 10))
+	}
+	switch { // the server ignores it beside after
 	case o.FromNow:
 		r.query.Set("since", "now")
 	case !o.Since.IsZero():
