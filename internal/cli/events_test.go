@@ -261,9 +261,18 @@ func TestTheHelpOfEventsHasParagraphs(t *testing.T) {
 func TestEventsReportErrors(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"--after", "-1"}, {"--limit", "-1"}, {"--after", "x"}, {"extra"}, {"--tail", "-1"}, {"--tail", "1000001"},
-		{"--since", "yesterday"}, {"--since", "-5m"}, {"--since", ""}, {"--since", "5m", "--tail", "1"},
-		{"--since", "5m", "--after", "1"}, {"--tail", "1", "--after", "0"},
+		{"--after", "-1"},
+		{"--limit", "-1"},
+		{"--after", "x"},
+		{"extra"},
+		{"--tail", "-1"},
+		{"--tail", "1000001"},
+		{"--since", "yesterday"},
+		{"--since", "-5m"},
+		{"--since", ""},
+		{"--since", "5m", "--tail", "1"},
+		{"--since", "5m", "--after", "1"},
+		{"--tail", "1", "--after", "0"},
 	} {
 		if code, _, errs := events(t.Context(), "http://127.0.0.1:1", args...); code != exitUsage || errs == "" {
 			t.Errorf("%v: exit code %d, stderr %q; want %d and the reason", args, code, errs, exitUsage)

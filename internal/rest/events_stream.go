@@ -38,14 +38,14 @@ func wantsStream(accept []string) bool {
 		}
 	}
 	stream := weights["text/event-stream"]
-	if json, named := weights["application/json"]; named {
-		return stream > json
+	if page, named := weights["application/json"]; named {
+		return stream > page
 	}
-	any, subtype := weights["application/*"]
-	if !subtype {
-		any = weights["*/*"]
+	page, matches := weights["application/*"]
+	if !matches {
+		page = weights["*/*"]
 	}
-	return stream > 0 && stream >= any
+	return stream > 0 && stream >= page
 }
 
 // comeAgain is how long a client should wait before it continues a stream that ended early.
