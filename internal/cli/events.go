@@ -6,19 +6,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/parley-dev/parley/internal/app"
 	"github.com/parley-dev/parley/sdk/client"
 )
 
 type eventsCmd struct {
 	serverFlags `embed:""`
 	Follow      bool     `help:"Go on with new events as they happen, until Ctrl-C or --limit." short:"f"`
-	Types       []string `help:"Only events of these types, e.g. proposal.approved,proposal.rejected." placeholder:"TYPE,..."`
+	Types       []string `help:"Only events of these types, e.g. proposal.approved,proposal.rejected." placeholder:"TYPE"`
 	Subject     string   `help:"Only events about this record, e.g. proposal:prop-01k5x8r2m4v7c9w3q6z1t0h8ye." placeholder:"KIND:ID"`
-	After       int64    `help:"Start after the event with this number; with the oldest that is kept if not given." placeholder:"N"`
+	After       *int64   `help:"Start after the event with this number." placeholder:"N"`
+	Since       *string  `help:"Start at this time, or so long ago: 2026-03-02T10:00:00Z, 90m, 7d." placeholder:"TIME"`
+	Tail        *int     `help:"Start with the last N events; 0: only new ones." placeholder:"N"`
 	Limit       int      `help:"Stop after so many events." placeholder:"N"`
 }
 
@@ -26,52 +30,86 @@ type eventsCmd struct {
 func (eventsCmd) Help() string {
 	return "Prints one line for each event, oldest first: time (UTC), number, type, subject, actor, and the title or " +
 		"name of the record. With --json each line is the event as JSON.\n\n" +
-		"To continue later, give the last number that you saw as --after. You see the events whose records you may " +
-		"read; administrative ones are for admins.\n\n" +
-		"The types: https://github.com/parley-dev/parley/blob/main/docs/events.md" + examples(
-		"parley events",
-		"parley events --follow --types proposal.approved,proposal.rejected",
+		"Starts with the oldest event that is kept, unless --after, --since or --tail says where. To continue later, " +
+		"give the last number that you saw as --after. You see the events whose records you may read; administrative " +
+		"ones are for admins.\n\n" +
+		"The types: https://github.com/parley-dev/parley/blob/main/docs/events.md\n\n" + examples(
+		"parley events --since 1h",
+		"parley events --follow --tail 10",
+		"parley events --follow --tail 0 --types proposal.approved,proposal.rejected",
 		"parley events --after 4711 --json | jq -r .subject",
 		"parley events --subject proposal:prop-01k5x8r2m4v7c9w3q6z1t0h8ye",
-		"parley events --follow --limit 1 --types task.failed && echo 'a task failed'",
+		"parley events --follow --tail 0 --limit 1 --types task.failed && echo 'a task failed'",
 	)
 }
 
-// pageOfEvents is the largest page that the server returns.
-const pageOfEvents = 100
+const (
+	pageOfEvents = 100    // the largest page that the server returns
+	maxTail      = 10_000 // events that --tail keeps in memory
+)
 
 func (c *eventsCmd) Run(e *env) error {
-	if c.After < 0 {
-		return usage("--after must be 0 or more")
-	}
-	if c.Limit < 0 {
-		return usage("--limit must be 1 or more")
+	o, err := c.options()
+	if err != nil {
+		return err
 	}
 	r, err := c.client(e)
 	if err != nil {
 		return err
 	}
-	if c.Follow {
-		return c.follow(e, r)
+	printed := 0
+	if c.Tail != nil && *c.Tail > 0 {
+		last, err := c.printTail(e, r, o, &printed)
+		if err != nil || printed == c.Limit && c.Limit > 0 {
+			return err
+		}
+		o.After = &last
 	}
-	return c.list(e, r)
+	if c.Follow {
+		return c.follow(e, r, o, printed)
+	}
+	return c.list(e, r, o, printed)
 }
 
-// options selects the events.
-func (c *eventsCmd) options() client.EventsOptions {
-	o := client.EventsOptions{Types: c.Types, Subject: c.Subject}
-	if c.After > 0 {
-		after := c.After
-		o.After = &after
+// options checks the flags, and says which events to get.
+func (c *eventsCmd) options() (client.EventsOptions, error) {
+	o := client.EventsOptions{After: c.After, FromNow: c.Tail != nil, Types: c.Types, Subject: c.Subject}
+	starts := 0
+	for _, given := range []bool{c.After != nil, c.Since != nil, c.Tail != nil} {
+		if given {
+			starts++
+		}
 	}
-	return o
+	switch {
+	case starts > 1:
+		return o, usage("give only one of --after, --since and --tail")
+	case c.After != nil && *c.After < 0:
+		return o, usage("--after must be 0 or more")
+	case c.Tail != nil && (*c.Tail < 0 || *c.Tail > maxTail):
+		return o, usage("--tail must be between 0 and %d", maxTail)
+	case c.Limit < 0:
+		return o, usage("--limit must be 1 or more")
+	}
+	if c.Since == nil {
+		return o, nil
+	}
+	var err error
+	if o.Since, err = time.Parse(time.RFC3339, *c.Since); err == nil {
+		return o, nil
+	}
+	ago, err := parseDuration(*c.Since)
+	if err != nil || ago < 0 {
+		return o, usage("--since is %q; give a time such as 2026-03-02T10:00:00Z, or how long ago, such as 90m or 7d",
+			*c.Since)
+	}
+	o.Since = app.Now().Add(-ago)
+	return o, nil
 }
 
 // list prints the events that are there. A page may be empty although more follow, if few events
 // are selected, so the list ends when a page ends where it began.
-func (c *eventsCmd) list(e *env, r *remote) error {
-	o := c.options()
-	for printed, last := 0, c.After; ; {
+func (c *eventsCmd) list(e *env, r *remote, o client.EventsOptions, printed int) error {
+	for {
 		o.Limit = pageOfEvents
 		if c.Limit > 0 {
 			o.Limit = min(o.Limit, c.Limit-printed)
@@ -89,23 +127,78 @@ func (c *eventsCmd) list(e *env, r *remote) error {
 			}
 		}
 		printed += len(page.Events)
+		end := o.After != nil && *o.After == page.LastSeq
 		switch {
 		case c.Limit > 0 && printed >= c.Limit:
 			return nil
-		case page.LastSeq == last && printed == 0 && !c.JSON:
+		case end && printed == 0 && !c.JSON:
 			return e.say("no events")
-		case page.LastSeq == last:
+		case end:
 			return nil
 		}
-		last = page.LastSeq
-		o.After = &last
+		o.After = &page.LastSeq
+	}
+}
+
+// printTail prints the last events, and returns the number after which new ones follow. The filter
+// may select few events, so it reads more and more of the log until it has enough.
+func (c *eventsCmd) printTail(e *env, r *remote, o client.EventsOptions, printed *int) (last int64, err error) {
+	end, err := r.Events(e.ctx, o)
+	if err != nil {
+		return 0, r.explain(e, aboutOrg, err)
+	}
+	var tail []client.OrgEvent
+	for window := int64(*c.Tail); ; window *= 4 {
+		o.After = nil
+		if o.FromNow = false; window < end.LastSeq {
+			from := end.LastSeq - window
+			o.After = &from
+		}
+		var whole bool
+		if tail, last, whole, err = c.readTail(e, r, o, end.LastSeq); err != nil {
+			return 0, r.explain(e, aboutOrg, err)
+		}
+		if whole || len(tail) >= *c.Tail {
+			break
+		}
+	}
+	for i := range tail {
+		if *printed == c.Limit && c.Limit > 0 {
+			break
+		}
+		if err := c.print(e, &tail[i]); err != nil {
+			return 0, err
+		}
+		*printed++
+	}
+	return last, nil
+}
+
+// readTail reads the log to its end, and returns its last events and number. whole reports that it
+// began with the oldest event.
+func (c *eventsCmd) readTail(
+	e *env, r *remote, o client.EventsOptions, end int64,
+) (tail []client.OrgEvent, last int64, whole bool, err error) {
+	whole = o.After == nil
+	o.Limit = pageOfEvents
+	for {
+		page, err := r.Events(e.ctx, o)
+		if err != nil {
+			return nil, 0, false, err
+		}
+		whole = whole || page.Reset
+		tail = append(tail, page.Events...)
+		tail = slices.Clone(tail[max(0, len(tail)-*c.Tail):])
+		if page.LastSeq >= end || o.After != nil && *o.After == page.LastSeq {
+			return tail, page.LastSeq, whole, nil
+		}
+		o.After = &page.LastSeq
 	}
 }
 
 // follow prints events until there are enough of them, or the user ends the command.
-func (c *eventsCmd) follow(e *env, r *remote) error {
-	printed := 0
-	for event, err := range r.FollowEvents(e.ctx, c.options()) {
+func (c *eventsCmd) follow(e *env, r *remote, o client.EventsOptions, printed int) error {
+	for event, err := range r.FollowEvents(e.ctx, o) {
 		switch {
 		case e.ctx.Err() != nil:
 			return nil // Ctrl-C is the usual end

@@ -8,10 +8,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -28,6 +30,9 @@ func eventLine(n int, title string) string {
 type eventServer struct {
 	log   []string
 	reset bool // the first response begins with a reset
+	grows int  // so many events happen when a stream has reached the end
+	// selects is the filter; nil: all events.
+	selects func(n int) bool
 
 	mu   sync.Mutex
 	seen []string // the queries
@@ -41,6 +46,9 @@ func (s *eventServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	stream := strings.Contains(r.Header.Get("Accept"), "text/event-stream")
 	from := 0
+	if r.URL.Query().Get("since") == "now" {
+		from = len(s.log)
+	}
 	fmt.Sscan(r.URL.Query().Get("after"), &from)
 	fmt.Sscan(r.Header.Get("Last-Event-ID"), &from)
 	s.mu.Lock()
@@ -53,7 +61,13 @@ func (s *eventServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	to := min(from+limit, len(s.log))
 	if !stream {
-		fmt.Fprintf(w, `{"events":[%s],"last_seq":%d,"reset":%t}`, strings.Join(s.log[from:to], ","), to, s.reset && first)
+		var selected []string
+		for i := from; i < to; i++ {
+			if s.selects == nil || s.selects(i+1) {
+				selected = append(selected, s.log[i])
+			}
+		}
+		fmt.Fprintf(w, `{"events":[%s],"last_seq":%d,"reset":%t}`, strings.Join(selected, ","), to, s.reset && first)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -63,6 +77,11 @@ func (s *eventServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	for i := from; i < to; i++ {
 		fmt.Fprintf(w, "id: %d\ndata: %s\n\n", i+1, s.log[i])
+	}
+	for i := range s.grows {
+		if n := len(s.log) + i + 1; from == len(s.log) {
+			fmt.Fprintf(w, "id: %d\ndata: %s\n\n", n, eventLine(n, "New"))
+		}
 	}
 	if from == len(s.log) {
 		w.(http.Flusher).Flush()
@@ -162,9 +181,99 @@ func (s *stopper) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// seqs returns the numbers of printed lines.
+func seqs(out string) (list []string) {
+	for line := range strings.Lines(out) {
+		if fields := strings.Fields(line); len(fields) > 2 {
+			list = append(list, fields[2])
+		}
+	}
+	return list
+}
+
+func TestTheLastEventsArePrinted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args, want string
+	}{
+		{"--tail 0", ""},
+		{"--tail 2", "4 5"},
+		{"--tail 3", "3 4 5"},
+		{"--tail 4 --limit 2", "2 3"},
+		{"--tail 5", "1 2 3 4 5"},
+		{"--tail 99", "1 2 3 4 5"},
+		{"--tail 2 --types proposal.submitted --subject proposal:prop-1", "4 5"}, // the server does not filter
+		{"--tail 2 --follow --limit 2", "4 5"},
+		{"--tail 1 --follow --limit 3", "5 6 7"},
+		{"--tail 0 --follow --limit 2", "6 7"},
+	} {
+		srv := &eventServer{grows: 2}
+		server := newEventServer(t, srv)
+		code, out, errs := events(t.Context(), server, strings.Fields(c.args)...)
+		if got := strings.Join(seqs(out), " "); code != exitOK || got != c.want || errs != "" {
+			t.Errorf("%s: exit code %d, printed %s, stderr %s; want %s", c.args, code, got, errs, c.want)
+		}
+	}
+	// Few of the last events are selected: more of the log is read, and no more than it has.
+	srv := &eventServer{selects: func(n int) bool { return n <= 2 }}
+	server := newEventServer(t, srv)
+	for tail, want := range map[string]string{"1": "2", "2": "1 2", "3": "1 2"} {
+		if _, out, _ := events(t.Context(), server, "--tail", tail); strings.Join(seqs(out), " ") != want {
+			t.Errorf("--tail %s printed %s, want %s", tail, out, want)
+		}
+	}
+}
+
+func TestEventsSinceATime(t *testing.T) {
+	t.Parallel()
+	for since, check := range map[string]func(at time.Time) bool{
+		"2026-03-02T10:00:00+01:00": func(at time.Time) bool {
+			return at.Equal(time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC))
+		},
+		"90m": func(at time.Time) bool { return time.Since(at) >= 90*time.Minute && time.Since(at) < 2*time.Hour },
+		"7d":  func(at time.Time) bool { return time.Since(at) >= 7*day && time.Since(at) < 8*day },
+	} {
+		for _, follow := range []bool{false, true} {
+			srv := &eventServer{}
+			args := []string{"--since", since, "--limit", "1"}
+			if follow {
+				args = append(args, "--follow")
+			}
+			code, _, errs := events(t.Context(), newEventServer(t, srv), args...)
+			query, _ := url.ParseQuery(srv.seen[0])
+			at, err := time.Parse(time.RFC3339Nano, query.Get("since"))
+			if code != exitOK || err != nil || !check(at) {
+				t.Errorf("%v: exit code %d, stderr %s, asked since %q", args, code, errs, query.Get("since"))
+			}
+		}
+	}
+}
+
+func TestTheHelpOfEventsHasParagraphs(t *testing.T) {
+	t.Parallel()
+	code, out, _ := events(t.Context(), "http://127.0.0.1:1", "--help")
+	if code != exitOK || !strings.Contains(out, "\n\nExamples:\n\n") || !strings.Contains(out, "--types=TYPE,...\n") &&
+		!strings.Contains(out, "--types=TYPE,... ") {
+		t.Errorf("exit code %d, help:\n%s\nwant a paragraph before the examples, and --types=TYPE,...", code, out)
+	}
+}
+
 func TestEventsReportErrors(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"--after", "-1"}, {"--limit", "-1"}, {"--after", "x"}, {"extra"}} {
+	for _, args := range [][]string{
+		{"--after", "-1"},
+		{"--limit", "-1"},
+		{"--after", "x"},
+		{"extra"},
+		{"--tail", "-1"},
+		{"--tail", "1000001"},
+		{"--since", "yesterday"},
+		{"--since", "-5m"},
+		{"--since", ""},
+		{"--since", "5m", "--tail", "1"},
+		{"--since", "5m", "--after", "1"},
+		{"--tail", "1", "--after", "0"},
+	} {
 		if code, _, errs := events(t.Context(), "http://127.0.0.1:1", args...); code != exitUsage || errs == "" {
 			t.Errorf("%v: exit code %d, stderr %q; want %d and the reason", args, code, errs, exitUsage)
 		}

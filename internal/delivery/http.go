@@ -137,11 +137,12 @@ func (c *Client) Send(ctx context.Context, r *Request) error {
 	}
 }
 
-// firstBytes returns the beginning of a response as one line that can be stored.
+// firstBytes returns the beginning of a response as one line that can be stored and shown: a space
+// replaces each character that is invisible or changes how others are shown.
 func firstBytes(body io.Reader) string {
 	first, _ := io.ReadAll(io.LimitReader(body, keptResponse)) // an error ends the text
 	s := strings.Map(func(c rune) rune {
-		if text.Control(c) {
+		if !text.Name.Allows(c) {
 			return ' '
 		}
 		return c
@@ -152,8 +153,9 @@ func firstBytes(body io.Reader) string {
 // retryAfter parses the header, which is a number of seconds or a date.
 func (c *Client) retryAfter(header string) time.Duration {
 	const most = 24 * time.Hour
-	if n, err := strconv.ParseUint(header, 10, 31); err == nil {
-		return min(time.Duration(n)*time.Second, most)
+	n, err := strconv.ParseUint(header, 10, 64)
+	if err == nil || errors.Is(err, strconv.ErrRange) { // out of range: n is the largest number
+		return time.Duration(min(n, uint64(most/time.Second))) * time.Second
 	}
 	at, err := http.ParseTime(header)
 	if err != nil {

@@ -347,6 +347,27 @@ func TestAReceiverThatDoesNotAnswerIsGivenUpInTime(t *testing.T) {
 	}
 }
 
+// What is kept of a response is one line that shows its characters in their order.
+func TestTheKeptResponseIsPlain(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		"ok":                           "ok",
+		" a\r\n\tb\x00c\x1b[31m ":      "a   b c [31m",
+		"evil\u202Etxt.exe":            "evil txt.exe",
+		"a\u2066b\u2069c\u2028d":       "a b c d",
+		"zero\u200Bwidth\uFEFF":        "zero width",
+		"tag\U000E0041 soft\u00AD-":    "tag  soft -",
+		"grün 日本 😀":                    "grün 日本 😀",
+		"bad\xff\xfebytes":             "badbytes",
+		strings.Repeat("ä", 101):       strings.Repeat("ä", 100),
+		strings.Repeat("a", 199) + "ä": strings.Repeat("a", 199),
+	} {
+		if got := firstBytes(strings.NewReader(body)); got != want {
+			t.Errorf("%q: kept %q, want %q", body, got, want)
+		}
+	}
+}
+
 // A response without end does not block the sender.
 func TestAnAnswerIsReadToABound(t *testing.T) {
 	t.Parallel()
@@ -383,6 +404,10 @@ func TestAReceiverSaysWhenToComeBack(t *testing.T) {
 		"Fri, 02 Jan 2026 03:05:05 GMT": time.Minute,
 		"Fri, 02 Jan 2026 03:00:00 GMT": 0, // it was
 		"99999999":                      24 * time.Hour,
+		"99999999999":                   24 * time.Hour,
+		"99999999999999999999999":       24 * time.Hour,
+		"Fri, 31 Dec 9999 23:59:59 GMT": 24 * time.Hour,
+		"-99999999999999999999999":      0,
 		"-5":                            0,
 		"soon":                          0,
 		"":                              0,

@@ -10,7 +10,8 @@ type follower struct {
 	*Service
 	topic   *topic
 	org     string
-	query   Query
+	request Request
+	query   Query // after what was delivered
 	yield   func(Item, error) bool
 	checked bool // the store has confirmed the position of the reader
 	resets  int  // of the topic, when that was
@@ -59,6 +60,7 @@ func (f *follower) readLog(ctx context.Context, hints int) (more bool) {
 		}
 		return false
 	}
+	page.Missed = page.Missed || f.query.After == 0 && f.request.missesFirst(&page)
 	f.checked = true
 	if page.Missed && !f.yield(Item{Reset: true, Last: page.Kept - 1}, nil) {
 		return false

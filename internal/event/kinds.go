@@ -130,7 +130,10 @@ var Kinds = []Kind{
 	{WebhookCreated, "webhook", byAdmins, "A webhook was created.", 1},
 	{WebhookChanged, "webhook", byAdmins, "A webhook was changed.", 1},
 	{WebhookDeleted, "webhook", byAdmins, "A webhook was deleted.", 1},
-	{WebhookFailed, "webhook", byAdmins, "A webhook was given up: its receiver failed for three days, or is gone (410).", 1},
+	{
+		WebhookFailed, "webhook", byAdmins,
+		"A webhook was given up: its receiver failed for three days, or is gone (410).", 1,
+	},
 	{AgentEnabled, "agent", byMembers, "A disabled agent was enabled again.", 1},
 	{FollowupEdited, "followup", byMembers, "Its title or description was edited.", 1},
 }

@@ -57,6 +57,17 @@ func (m *memory) Head(_ context.Context, org string) (int64, error) {
 	return int64(len(m.logs[org])), m.fails
 }
 
+func (m *memory) FirstSince(_ context.Context, org string, since time.Time) (int64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.logs[org] {
+		if e.Seq >= m.kept && !e.At.Before(since) {
+			return e.Seq, m.fails
+		}
+	}
+	return 0, m.fails
+}
+
 func (m *memory) Expire(context.Context, time.Time) (int, error) { return 0, nil }
 func (m *memory) IndexSubjects(context.Context) (int, error)     { return 0, nil }
 

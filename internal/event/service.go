@@ -143,13 +143,26 @@ const (
 	MaxWait = time.Minute
 )
 
-// Request asks for events after a number, as the caller may see them.
+// Request asks for events, as the caller may see them.
 type Request struct {
-	After   int64  // 0: from the oldest that is kept
-	Types   []Type // empty: all
-	Subject string // "": all
-	Limit   int    // 0: DefaultLimit
+	Start   Start
+	After   int64     // for AfterNumber; 0: the reader has seen none
+	Since   time.Time // for FromTime
+	Types   []Type    // empty: all
+	Subject string    // "": all
+	Limit   int       // 0: DefaultLimit
 }
+
+// Start is where a request starts in the log.
+type Start uint8
+
+// The starts.
+const (
+	AfterNumber Start = iota // after the number in Request.After
+	FromOldest               // with the oldest event that is kept
+	FromTime                 // with the first event at the time in Request.Since, or later
+	FromNow                  // with the next event
+)
 
 // query checks a request.
 func (s *Service) query(a identity.Access, r Request) (Query, error) {
@@ -196,7 +209,7 @@ func viewerOf(a identity.Access) Viewer {
 	return Viewer{Ref: a.Principal().Ref(), Admin: a.Has(identity.Admin)}
 }
 
-// List returns events after a number, oldest first.
+// List returns events, oldest first.
 func (s *Service) List(ctx context.Context, a identity.Access, r Request) (Page, error) {
 	if err := a.For(identity.ReadEvents); err != nil {
 		return Page{}, err
@@ -205,7 +218,40 @@ func (s *Service) List(ctx context.Context, a identity.Access, r Request) (Page,
 	if err != nil {
 		return Page{}, err
 	}
-	return s.store.Page(ctx, a.Org(), q)
+	if q.After, err = s.start(ctx, a.Org(), r); err != nil {
+		return Page{}, err
+	}
+	if r.Start == FromNow {
+		return Page{Last: q.After, Head: q.After}, nil // the rest of the log is not read
+	}
+	page, err := s.store.Page(ctx, a.Org(), q)
+	page.Missed = page.Missed || r.missesFirst(&page)
+	return page, err
+}
+
+// start returns the number after which a request starts; 0 is before the oldest event.
+func (s *Service) start(ctx context.Context, org string, r Request) (int64, error) {
+	switch r.Start {
+	case FromOldest:
+		return 0, nil
+	case AfterNumber:
+		return r.After, nil
+	}
+	head, err := s.store.Head(ctx, org) // first, so that no event gets between it and the search
+	if err != nil || r.Start == FromNow {
+		return head, err
+	}
+	first, err := s.store.FirstSince(ctx, org, r.Since)
+	if first == 0 {
+		return head, err
+	}
+	return first - 1, err
+}
+
+// missesFirst reports whether the reader of a page has seen no events, and the first ones were
+// deleted. Stores do not tell 0 from the oldest.
+func (r *Request) missesFirst(p *Page) bool {
+	return r.Start == AfterNumber && r.After == 0 && p.Kept > 1
 }
 
 // Head returns the number of the last event, which the caller may not see; 0 if there is none.
@@ -225,7 +271,7 @@ func (s *Service) Wait(ctx context.Context, a identity.Access, r Request, most t
 	limited, cancel := context.WithTimeout(ctx, min(most, MaxWait))
 	defer cancel()
 	later := r
-	later.After = page.Last
+	later.Start, later.After = AfterNumber, page.Last
 	for item, err := range s.Follow(limited, a, later, MaxWait) {
 		if err != nil {
 			return page, err
@@ -245,7 +291,7 @@ type Item struct {
 	Reset bool   // the reader's number is not in the log; the stream goes on with the oldest kept
 }
 
-// Follow yields events after a number, and then new ones as they happen. It yields an Item without
+// Follow yields events of the log, and then new ones as they happen. It yields an Item without
 // an event at first if there are none, after each batch of events, and every idle. It ends when ctx
 // ends, when the server stops, and after an error. It ignores Request.Limit.
 func (s *Service) Follow(ctx context.Context, a identity.Access, r Request, idle time.Duration) iter.Seq2[Item, error] {
@@ -259,10 +305,14 @@ func (s *Service) Follow(ctx context.Context, a identity.Access, r Request, idle
 			yield(Item{}, err)
 			return
 		}
+		if q.After, err = s.start(ctx, a.Org(), r); err != nil {
+			yield(Item{}, err)
+			return
+		}
 		t := s.hub.join(a.Org())
 		defer t.leave()
 		q.Limit = MaxLimit
-		f := follower{Service: s, topic: t, query: q, org: a.Org(), yield: yield}
+		f := follower{Service: s, topic: t, request: r, query: q, org: a.Org(), yield: yield}
 		tick := time.NewTicker(idle)
 		defer tick.Stop()
 		for {

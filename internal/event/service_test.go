@@ -237,7 +237,7 @@ func TestANumberThatIsNotInTheLog(t *testing.T) {
 		w.emit("acme")
 	}
 	w.store.kept = 5
-	for after, reset := range map[int64]bool{0: false, 1: true, 3: true, 4: false, 8: false, 9: false, 10: true, 99: true} {
+	for after, reset := range map[int64]bool{0: true, 1: true, 3: true, 4: false, 8: false, 9: false, 10: true, 99: true} {
 		page, err := w.List(t.Context(), reader(t, "acme"), Request{After: after})
 		if err != nil || page.Missed != reset {
 			t.Errorf("after %d: missed %v %v, want %v", after, page.Missed, err, reset)
@@ -262,11 +262,90 @@ func TestANumberThatIsNotInTheLog(t *testing.T) {
 			t.Errorf("after %d: first %+v, want a reset to 4: %v", after, first, reset)
 		}
 		want := []int64{5, 6, 7, 8, 9}
-		if !reset && after > 0 {
+		if !reset {
 			want = want[after-4:]
 		}
 		if !slices.Equal(seqs, want) {
 			t.Errorf("after %d: got %v, want %v", after, seqs, want)
+		}
+	}
+}
+
+// A request starts after a number, with the oldest event, with the first one since a time, or with
+// the next one. 0 is a number like others: a reader of an empty log has it, and may have missed
+// events since.
+func TestWhereARequestStarts(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	for range 9 {
+		w.emit("acme")
+	}
+	w.store.kept = 4
+	log := w.store.logs["acme"]
+	for i := range log {
+		log[i].At = time.Unix(int64(100+i), 0) // event 9 at 108
+	}
+	for name, c := range map[string]struct {
+		request Request
+		want    string
+	}{
+		"number":             {Request{After: 7}, "8 9 to 9"},
+		"deleted number":     {Request{After: 2}, "reset 4 5 6 7 8 9 to 9"},
+		"0":                  {Request{After: 0}, "reset 4 5 6 7 8 9 to 9"},
+		"last deleted":       {Request{After: 3}, "4 5 6 7 8 9 to 9"},
+		"oldest":             {Request{Start: FromOldest}, "4 5 6 7 8 9 to 9"},
+		"now":                {Request{Start: FromNow}, "to 9"},
+		"time of an event":   {Request{Start: FromTime, Since: time.Unix(107, 0)}, "8 9 to 9"},
+		"time between two":   {Request{Start: FromTime, Since: time.Unix(107, 1)}, "9 to 9"},
+		"time of a deletion": {Request{Start: FromTime, Since: time.Unix(1, 0)}, "4 5 6 7 8 9 to 9"},
+		"time after all":     {Request{Start: FromTime, Since: time.Unix(109, 0)}, "to 9"},
+	} {
+		page, err := w.List(t.Context(), reader(t, "acme"), c.request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if page.Missed {
+			got = "reset "
+		}
+		for _, e := range page.Events {
+			got += fmt.Sprint(e.Seq, " ")
+		}
+		if got += fmt.Sprint("to ", page.Last); got != c.want {
+			t.Errorf("page, %s: %s, want %s", name, got, c.want)
+		}
+		got = ""
+		for item, err := range w.Follow(t.Context(), reader(t, "acme"), c.request, time.Minute) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if item.Event == nil && !item.Reset {
+				got += fmt.Sprint("to ", item.Last)
+				break
+			}
+			if item.Reset {
+				got += "reset "
+			} else {
+				got += fmt.Sprint(item.Event.Seq, " ")
+			}
+		}
+		if got != c.want {
+			t.Errorf("stream, %s: %s, want %s", name, got, c.want)
+		}
+	}
+	// An event that happens while the reader waits is not lost.
+	for name, r := range map[string]Request{
+		"now": {Start: FromNow}, "time": {Start: FromTime, Since: time.Now()},
+	} {
+		waiting := make(chan struct{})
+		w.store.read = func() { close(waiting) }
+		go func() {
+			<-waiting
+			w.emit("acme")
+		}()
+		page, err := w.Wait(t.Context(), reader(t, "acme"), r, time.Minute)
+		if err != nil || len(page.Events) != 1 {
+			t.Errorf("%s: %d events, %v, want the new one", name, len(page.Events), err)
 		}
 	}
 }

@@ -17,7 +17,7 @@ type Page struct {
 	Events []Event
 	Last   int64 // all selected events up to this number are in the page
 	Head   int64 // the last number of the log
-	Kept   int64 // the first number that is kept
+	Kept   int64 // the first number that is kept; 0: not known
 	// Missed reports that the reader cannot continue at Query.After: events after it were deleted,
 	// or it is beyond the log, which was restored from a backup. The page starts with the oldest
 	// event that is kept.
@@ -33,6 +33,8 @@ type Store interface {
 	// Head returns the last number of the log, which includes every change that was acknowledged
 	// before the call; 0 if there is none.
 	Head(ctx context.Context, org string) (int64, error)
+	// FirstSince returns the number of the first kept event at or after a time; 0 if there is none.
+	FirstSince(ctx context.Context, org string, since time.Time) (int64, error)
 	// Expire deletes events older than a time, a limited number per call, and returns how many.
 	Expire(ctx context.Context, before time.Time) (int, error)
 	// IndexSubjects prepares the logs for queries by subject, a limited part per call, and returns

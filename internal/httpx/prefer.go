@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -19,8 +20,8 @@ func PreferredWait(lines []string) time.Duration {
 			if !strings.EqualFold(strings.TrimSpace(name), "wait") {
 				continue
 			}
-			n, err := strconv.ParseUint(strings.Trim(strings.TrimSpace(value), `"`), 10, 31)
-			if err != nil {
+			n, err := strconv.ParseUint(strings.Trim(strings.TrimSpace(value), `"`), 10, 64)
+			if err != nil && !errors.Is(err, strconv.ErrRange) { // out of range: n is the largest number
 				return 0
 			}
 			return time.Duration(min(n, maxWait)) * time.Second

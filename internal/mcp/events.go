@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -15,9 +16,10 @@ import (
 )
 
 type eventsIn struct {
-	After   *int64   `json:"after,omitempty" jsonschema:"The last_seq that you got before. Leave it out to start with the oldest event."`
+	After   *int64   `json:"after,omitempty" jsonschema:"The last_seq that you got before. Leave it out at first."`
+	Since   *string  `json:"since,omitempty" jsonschema:"Without after: start at this time, or with the next event (now)."`
 	Types   []string `json:"types,omitempty" jsonschema:"Only events of these types, such as proposal.approved."`
-	Subject *string  `json:"subject,omitempty" jsonschema:"Only events about this record, such as proposal:prop-01k5x8r2m4v7c9w3q6z1t0h8ye."`
+	Subject *string  `json:"subject,omitempty" jsonschema:"Only events about this record, such as proposal:prop-01k5…"`
 	Limit   *int     `json:"limit,omitempty" jsonschema:"Events in a response."`
 }
 
@@ -37,7 +39,7 @@ type eventsOut struct {
 	Events  []eventOut `json:"events"`
 	LastSeq int64      `json:"last_seq" jsonschema:"Pass it as after in the next call."`
 	More    bool       `json:"more" jsonschema:"Whether the log goes on: call again at once."`
-	Reset   bool       `json:"reset" jsonschema:"The number in after is not in the log, because events were deleted or a backup was restored. The response starts with the oldest event; you may have missed some."`
+	Reset   bool       `json:"reset" jsonschema:"You may have missed events: those after your number were deleted."`
 }
 
 func newEventsOut(p *event.Page) *eventsOut {
@@ -59,7 +61,8 @@ func (s *server) addEvents(m *sdk.Server) {
 		description: "Lists what happened in your org, oldest first: proposals, votes, decisions, follow-ups, friction, " +
 			"agents and the tasks that you sent; administrative events only for admins. " +
 			"Keep last_seq and pass it as after in the next call: then you get only what is new, and miss nothing. " +
-			"Without after, the list starts with the oldest event that is kept. Changes nothing. " +
+			"Without after, the list starts with the oldest event that is kept, or with since: a time such as " +
+			"2026-03-02T10:00:00Z, or now, which returns no events but the last_seq to continue with. Changes nothing. " +
 			"Needs the scope svc:tasks:read.",
 		limits: func(s *jsonschema.Schema) {
 			zero, most := 0.0, len(event.Kinds)
@@ -88,6 +91,19 @@ func (s *server) listEvents(ctx context.Context, a *arguments[eventsIn]) (*event
 		return nil, err
 	}
 	req := event.Request{After: deref(a.in.After), Subject: deref(a.in.Subject), Limit: deref(a.in.Limit)}
+	switch since := deref(a.in.Since); {
+	case a.in.After != nil:
+	case a.in.Since == nil:
+		req.Start = event.FromOldest
+	case since == "now":
+		req.Start = event.FromNow
+	default:
+		var err error
+		if req.Since, err = time.Parse(time.RFC3339, since); err != nil {
+			return nil, errs.InvalidFields(errs.NewField("since", "must be now, or a time such as 2026-03-02T10:00:00Z"))
+		}
+		req.Start = event.FromTime
+	}
 	for _, t := range a.in.Types {
 		req.Types = append(req.Types, event.Type(t))
 	}
@@ -126,9 +142,13 @@ func (s *server) readEvents(ctx context.Context, _ *sdk.ReadResourceRequest) (*s
 	if err != nil {
 		return nil, protocolError(ctx, err)
 	}
-	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{
-		URI: eventsURI, MIMEType: eventsResource.MIMEType, Text: string(text),
-	}}}, nil
+	return &sdk.ReadResourceResult{
+		// What a caller sees depends on its rights, so a shared cache must not keep it.
+		Cacheable: sdk.Cacheable{CacheScope: "private"},
+		Contents: []*sdk.ResourceContents{{
+			URI: eventsURI, MIMEType: eventsResource.MIMEType, Text: string(text),
+		}},
+	}, nil
 }
 
 // newest returns the newest events that the caller sees. Numbers of events that it does not see

@@ -82,6 +82,17 @@ func (l *eventLog) Head(_ context.Context, org string) (int64, error) {
 	return int64(len(l.events[org])), nil
 }
 
+func (l *eventLog) FirstSince(_ context.Context, org string, since time.Time) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.events[org] {
+		if e.Seq >= l.kept && !e.At.Before(since) {
+			return e.Seq, nil
+		}
+	}
+	return 0, nil
+}
+
 func (l *eventLog) Expire(context.Context, time.Time) (int, error) { return 0, nil }
 func (l *eventLog) IndexSubjects(context.Context) (int, error)     { return 0, nil }
 
@@ -114,6 +125,10 @@ func TestListEvents(t *testing.T) {
 		{"limit", ada, object{"limit": 1}, []int64{1}, 1, true},
 		{"types", ada, object{"types": []string{"proposal.voted", "key.created"}}, []int64{4}, 5, false},
 		{"subject", root, object{"subject": "proposal:prop-1"}, []int64{1, 4}, 5, false},
+		{"from now on", ada, object{"since": "now"}, nil, 5, false},
+		{"since a time", ada, object{"since": "2020-03-02T10:00:00Z"}, []int64{1, 4, 5}, 5, false},
+		{"since the future", ada, object{"since": "2999-03-02T10:00:00Z"}, nil, 5, false},
+		{"after, not since", ada, object{"since": "now", "after": 4}, []int64{5}, 5, false},
 		{"nothing new", ada, object{"after": 5}, nil, 5, false},
 	} {
 		out := call[eventsOut](w, c.as, "list_events", c.args)
@@ -136,7 +151,9 @@ func TestListEvents(t *testing.T) {
 	if out := call[eventsOut](w, w.session(w.member("globex", "user:eve")), "list_events", nil); len(out.Events) != 0 {
 		t.Errorf("events of another org = %+v, want none", out)
 	}
-	for name, at := range map[string]string{"after": "-1", "limit": "101", "types": `["x.y"]`, "subject": `""`} {
+	for name, at := range map[string]string{
+		"after": "-1", "since": `"soon"`, "limit": "101", "types": `["x.y"]`, "subject": `""`,
+	} {
 		var v any
 		if err := json.Unmarshal([]byte(at), &v); err != nil {
 			t.Fatal(err)
@@ -158,6 +175,9 @@ func (w *world) read(s *sdk.ClientSession) (out eventsOut) {
 	res, err := s.ReadResource(w.Context(), &sdk.ReadResourceParams{URI: eventsURI})
 	if err != nil {
 		w.Fatal(err)
+	}
+	if res.CacheScope != "private" {
+		w.Errorf("cacheScope = %q, want private: what a caller sees depends on its rights", res.CacheScope)
 	}
 	if err := json.Unmarshal([]byte(res.Contents[0].Text), &out); err != nil {
 		w.Fatal(err)

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -25,7 +26,8 @@ func (a *api) registerEvents() {
 			"missed and none comes twice. An admin sees all events; other callers see what they may read. With `Accept: " +
 			"text/event-stream` the response is a stream of server-sent events that does not end: `id` is the number, " +
 			"`event` the type and `data` the event. If the events after the given number are not in the log, the response " +
-			"has `reset` (a stream sends the event `reset`) and continues with the oldest. Requires svc:tasks:read.",
+			"has `reset` (a stream sends the event `reset`) and continues with the oldest. `since=now` starts at the end " +
+			"of the log. Requires svc:tasks:read.",
 	}, a.listEvents)
 	// The response is written by hand, so its schema is set by hand.
 	ok := a.huma.OpenAPI().Paths[eventsPath].Get.Responses["200"]
@@ -43,7 +45,8 @@ const preferenceApplied = "Preference-Applied"
 
 type listEventsInput struct {
 	OrgPath
-	After       eventNumber  `query:"after" doc:"Number of the last known event; without it the oldest event comes first."`
+	After       eventNumber  `query:"after" doc:"Number of the last event that you have seen. Without it the oldest comes first."`
+	Since       eventSince   `query:"since" doc:"Start at this time; now: with the next event. Ignored if after is given."`
 	Types       eventTypes   `query:"types" doc:"Filter by types, separated by commas." example:"proposal.submitted,proposal.voted"`
 	Subject     eventSubject `query:"subject" doc:"Filter by the record that events are about."`
 	Limit       eventLimit   `query:"limit" doc:"Page size. A stream ignores it."`
@@ -53,6 +56,7 @@ type listEventsInput struct {
 
 type (
 	eventNumber  int64
+	eventSince   string
 	eventTypes   string
 	eventSubject string
 	eventLimit   int
@@ -65,6 +69,15 @@ func (eventNumber) Schema(huma.Registry) *huma.Schema {
 	s := integer(0, maxEventNumber, 0)
 	s.Default, s.Examples = nil, []any{1842}
 	return s
+}
+
+// sinceNow is the value of since for the end of the log.
+const sinceNow = "now"
+
+func (eventSince) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{
+		{Type: huma.TypeString, Format: "date-time"}, {Type: huma.TypeString, Enum: []any{sinceNow}},
+	}, Examples: []any{sinceNow}}
 }
 
 // maxTypes is enough for all types.
@@ -88,10 +101,26 @@ func (eventLimit) Schema(huma.Registry) *huma.Schema {
 	return integer(1, event.MaxLimit, event.DefaultLimit)
 }
 
-// request converts the parameters. The header Last-Event-ID belongs to streams: a browser repeats
-// the request with it.
-func (in *listEventsInput) request(stream bool) (event.Request, error) {
+// request converts the parameters. Of those that say where to start, the most exact one counts, so
+// that a client can add its position to the URL with which it began. The header Last-Event-ID
+// belongs to streams: a browser repeats the request with it.
+func (in *listEventsInput) request(given url.Values, stream bool) (event.Request, error) {
 	r := event.Request{After: int64(in.After), Subject: string(in.Subject), Limit: int(in.Limit)}
+	switch {
+	case given.Has("after"):
+	case in.Since == sinceNow:
+		r.Start = event.FromNow
+	case in.Since != "":
+		var ok bool
+		if r.Since, ok = parseTime(string(in.Since)); !ok {
+			return r, httpx.InvalidParts(httpx.Part{
+				In: httpx.Query, Name: "since", Message: timeRule + ", or " + sinceNow,
+			})
+		}
+		r.Start = event.FromTime
+	default:
+		r.Start = event.FromOldest
+	}
 	if in.Types != "" {
 		for name := range strings.SplitSeq(string(in.Types), ",") {
 			r.Types = append(r.Types, event.Type(name))
@@ -104,7 +133,7 @@ func (in *listEventsInput) request(stream bool) (event.Request, error) {
 				In: httpx.Header, Name: "Last-Event-ID", Message: "must be the number of an event, as in the id of an earlier one",
 			})
 		}
-		r.After = n
+		r.Start, r.After = event.AfterNumber, n
 	}
 	return r, nil
 }
@@ -119,7 +148,7 @@ func (o *eventsOutput) weight() int64 { return o.size }
 
 func (a *api) listEvents(ctx context.Context, c *call, in *listEventsInput) (*eventsOutput, error) {
 	stream := c.request.Method == http.MethodGet && wantsStream(c.accept)
-	r, err := in.request(stream)
+	r, err := in.request(c.request.URL.Query(), stream)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +186,7 @@ func (a *api) awaitEvents(
 	})
 	defer stop()
 	later := r
-	later.After = last
+	later.Start, later.After = event.AfterNumber, last
 	page, err := a.events.Wait(allowed, c.Access, later, wait)
 	if cause := context.Cause(allowed); cause != nil && ctx.Err() == nil {
 		return page, cause
@@ -169,6 +198,9 @@ func (a *api) awaitEvents(
 	now, err := a.readsEvents(ctx, c)
 	if err != nil || now.Has(identity.Admin) == c.Has(identity.Admin) {
 		return page, err
+	}
+	if r.Start == event.FromNow {
+		return a.events.List(ctx, now, later)
 	}
 	return a.events.List(ctx, now, r) // from the start: it may also see more now
 }

@@ -18,9 +18,10 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// wantsStream reports whether a client prefers an event stream to JSON.
+// wantsStream reports whether a client prefers an event stream to JSON. A stream does not end, so it
+// must be named, and JSON wins if both are named with the same weight.
 func wantsStream(accept []string) bool {
-	stream, other := 0.0, 0.0
+	weights := map[string]float64{}
 	for _, line := range accept {
 		for part := range strings.SplitSeq(line, ",") {
 			media, params, err := mime.ParseMediaType(part)
@@ -29,17 +30,22 @@ func wantsStream(accept []string) bool {
 			}
 			q := 1.0
 			if v, ok := params["q"]; ok {
-				q, _ = strconv.ParseFloat(v, 64) // 0 if it is malformed
+				if q, err = strconv.ParseFloat(v, 64); err != nil || !(q >= 0 && q <= 1) {
+					q = 0
+				}
 			}
-			switch media {
-			case "text/event-stream":
-				stream = max(stream, q)
-			case "application/json":
-				other = max(other, q)
-			}
+			weights[media] = max(weights[media], q)
 		}
 	}
-	return stream > 0 && stream >= other
+	stream := weights["text/event-stream"]
+	if page, named := weights["application/json"]; named {
+		return stream > page
+	}
+	page, matches := weights["application/*"]
+	if !matches {
+		page = weights["*/*"]
+	}
+	return stream > 0 && stream >= page
 }
 
 // comeAgain is how long a client should wait before it continues a stream that ended early.
@@ -53,6 +59,8 @@ type eventStream struct {
 	ctx     context.Context
 	sse     *httpx.SSE // nil: not begun
 	last    int64      // position of the client
+	known   bool       // last is known: the client sent it, or the log has begun
+	tell    bool       // a client that connected again now would miss events: it needs its position
 	wrote   time.Time
 	checked time.Time
 }
@@ -62,6 +70,8 @@ type eventStream struct {
 func (a *api) streamEvents(ctx context.Context, c *call, r event.Request) {
 	now := time.Now()
 	s := &eventStream{api: a, call: c, ctx: ctx, last: r.After, wrote: now, checked: now}
+	s.known = r.Start == event.AfterNumber
+	s.tell = r.Start == event.FromNow || r.Start == event.FromTime
 	for item, err := range a.events.Follow(ctx, c.Access, r, min(a.recheck, a.keepAlive)) {
 		if err != nil {
 			s.fail(err)
@@ -70,7 +80,7 @@ func (a *api) streamEvents(ctx context.Context, c *call, r event.Request) {
 		if s.sse == nil {
 			s.begin()
 		}
-		s.last = item.Last
+		s.last, s.known = item.Last, true
 		switch {
 		case item.Event != nil:
 			err = s.event(item.Event)
@@ -127,9 +137,9 @@ func (s *eventStream) pause() error {
 	}
 	switch {
 	case s.wrote.IsZero():
-		s.wrote = now
-	case due(s.wrote, now, s.keepAlive):
-		s.wrote = now
+		s.wrote, s.tell = now, false
+	case s.tell || due(s.wrote, now, s.keepAlive):
+		s.wrote, s.tell = now, false
 		if err := s.sse.Position(s.last); err != nil {
 			return err
 		}
@@ -194,7 +204,9 @@ func (s *eventStream) end() {
 	if s.sse == nil {
 		s.begin()
 	}
-	_ = s.sse.Position(s.last)
+	if s.known {
+		_ = s.sse.Position(s.last)
+	}
 	_ = s.sse.Retry(comeAgain)
 	_ = s.sse.Flush()
 }

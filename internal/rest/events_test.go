@@ -69,8 +69,8 @@ func TestEventsOnTheWire(t *testing.T) {
 	}
 	w.emit(happens(event.FrictionReported, `friction:a "b"`, event.Members))
 	a := w.do(ada, "GET", eventsOfAcme, "").want(200)
-	want = fmt.Sprintf(`{"events":[{"seq":%d,"id":"evt-1","type":"friction.reported","time":"2026-03-02T10:00:00.000000Z",`+
-		`"subject":"friction:a \"b\"","actor":"user:ada","version":1,"data":{"title":"Ünïcode \u2028 \"x\""}}],`+
+	want = fmt.Sprintf(`{"events":[{"seq":%d,"id":"evt-1","type":"friction.reported",`+
+		`"time":"2026-03-02T10:00:00.000000Z","subject":"friction:a \"b\"","actor":"user:ada","version":1,"data":{"title":"Ünïcode \u2028 \"x\""}}],`+
 		`"last_seq":%d}`, base+1, base+1)
 	if diff := cmp.Diff(want, a.Body); diff != "" {
 		t.Errorf("page (-want +got):\n%s", diff)
@@ -101,6 +101,12 @@ func TestEventsAreFilteredAndPaged(t *testing.T) {
 		{ada, "?after=%3", "4 7 to 7"},
 		{ada, "?after=%7", " to 7"},
 		{ada, "?after=%8", "1 3 4 7 to 7 reset"},
+		{ada, "?after=0", "1 3 4 7 to 7 reset"}, // the log had other events
+		{ada, "?since=now", " to 7"},
+		{ada, "?since=2026-03-02T10:00:00Z", "1 3 4 7 to 7"},
+		{ada, "?since=2026-03-02T11:00:00%2B01:00", "1 3 4 7 to 7"},
+		{ada, "?since=2026-03-02T10:00:00.000001Z", " to 7"},
+		{ada, "?since=now&after=%3", "4 7 to 7"},
 		{ada, "?limit=2", "1 3 to 3"},
 		{ada, "?limit=2&after=%3", "4 7 to 7"},
 		{admin, "?types=proposal.drafted,key.created", "1 2 6 to 7"},
@@ -108,12 +114,12 @@ func TestEventsAreFilteredAndPaged(t *testing.T) {
 		{ada, "?subject=proposal:1", "1 3 7 to 7"},
 		{ada, "?subject=proposal:1&types=proposal.voted&after=%1", "7 to 7"},
 	} {
-		if before, after, ok := strings.Cut(c.query, "%"); ok { // counted from the empty log on
+		if before, after, ok := strings.Cut(c.query, "=%"); ok { // counted from the empty log on
 			n, err := strconv.Atoi(after)
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.query = before + strconv.Itoa(base+n)
+			c.query = before + "=" + strconv.Itoa(base+n)
 		}
 		var page EventPageSeen
 		w.do(c.key, "GET", eventsOfAcme+c.query, "").want(200).into(&page)
@@ -167,6 +173,14 @@ func TestEventRequestsAreChecked(t *testing.T) {
 			}
 		}
 	}
+	for _, since := range []string{"yesterday", "NOW", "2026-03-02", "2026-13-02T10:00:00Z", "5m"} {
+		p := w.do(ada, "GET", eventsOfAcme+"?since="+since, "").want(422).problem()
+		if got := at(p); !slices.Equal(got, []string{"query:since"}) {
+			t.Errorf("since=%s: errors at %v", since, got)
+		} else if !strings.Contains(p.Detail, "now") {
+			t.Errorf("since=%s: %q does not say what is allowed", since, p.Detail)
+		}
+	}
 	for _, id := range []string{"x", "-1", "1.5", "99999999999999999999"} {
 		p := w.do(ada, "GET", eventsOfAcme, "", "Accept", "text/event-stream", "Last-Event-ID", id).want(422).problem()
 		if got := at(p); !slices.Equal(got, []string{"header:Last-Event-ID"}) {
@@ -180,8 +194,14 @@ func TestWhoWantsAStream(t *testing.T) {
 	t.Parallel()
 	for accept, want := range map[string]bool{
 		"": false, "*/*": false, "application/json": false, "text/*": false, "text/html": false, ";;": false,
-		"text/event-stream": true, "Text/Event-Stream; charset=utf-8": true, "text/event-stream, */*": true,
-		"text/event-stream, application/json": true, "application/json;q=0.5, text/event-stream": true,
+		"text/event-stream": true, "Text/Event-Stream; charset=utf-8": true, "text/event-stream;q=0.1": true,
+		"text/event-stream, application/json": false, "application/json, text/event-stream": false,
+		"application/json;q=0.5, text/event-stream": true, "application/json;q=0, text/event-stream;q=0.1": true,
+		// Of two that are equal, the one that is named wins over a wildcard.
+		"text/event-stream, */*": true, "text/event-stream, application/*": true, "text/event-stream, text/*": true,
+		"text/event-stream;q=0.5, */*": false, "text/event-stream;q=0.5, application/*;q=0.6": false,
+		"text/event-stream;q=0.5, application/json;q=0.1, */*": true, "text/event-stream;q=0.5, application/*;q=0, */*": true,
+		"text/event-stream;q=NaN": false, "text/event-stream, application/json;q=NaN": true,
 		"application/json, text/event-stream;q=0.5": false, "text/event-stream;q=0": false, "text/event-stream;q=x": false,
 	} {
 		if got := wantsStream([]string{accept}); got != want {
@@ -363,7 +383,8 @@ func TestAStreamOfEvents(t *testing.T) {
 	ada := w.member("acme", "user:ada")
 	base := w.emptyLog()
 	w.emit(
-		happens(event.ProposalSubmitted, "proposal:1", event.Members), happens(event.ProposalVoted, "proposal:1", event.Members),
+		happens(event.ProposalSubmitted, "proposal:1", event.Members),
+		happens(event.ProposalVoted, "proposal:1", event.Members),
 	)
 	all := open(t, url, ada)
 	if h := all.res.Header; all.res.StatusCode != 200 || h.Get("Content-Type") != "text/event-stream" ||
@@ -386,6 +407,30 @@ func TestAStreamOfEvents(t *testing.T) {
 	reset.want(fmt.Sprintf(`id: %d|event: reset|data: {"last_seq":%d}`, base, base), first, second)
 	w.tasks.Stop()
 	votes.want(fmt.Sprintf(":|id: %d", base+5), "retry: 1000", "end")
+}
+
+// A stream that begins at the end of the log says at once where that is: a client that loses the
+// connection before the first event continues there.
+func TestAStreamFromNowOn(t *testing.T) {
+	t.Parallel()
+	w, url := serve(t)
+	ada := w.member("acme", "user:ada")
+	base := w.emptyLog()
+	w.emit(happens(event.ProposalSubmitted, "proposal:1", event.Members))
+	now, later := open(t, url+"?since=now", ada), open(t, url+"?since=2026-03-02T10:00:01Z", ada)
+	now.want(fmt.Sprintf(":|id: %d", base+1))
+	later.want(fmt.Sprintf(":|id: %d", base+1))
+	past := open(t, url+"?since=2026-03-02T10:00:00Z", ada)
+	past.want(sent(base+1, event.ProposalSubmitted, "proposal:1"))
+	w.emit(happens(event.ProposalVoted, "proposal:1", event.Members))
+	second := sent(base+2, event.ProposalVoted, "proposal:1")
+	for _, s := range []*stream{now, later, past} {
+		s.want(second)
+	}
+	again := open(t, url+"?since=now", ada, "Last-Event-ID", strconv.Itoa(base+1)) // a browser repeats the URL
+	again.want(second)
+	zero := open(t, url, ada, "Last-Event-ID", "0")
+	zero.want(fmt.Sprintf(`id: %d|event: reset|data: {"last_seq":%d}`, base, base))
 }
 
 // TestAnIdleStreamMovesOn: a filter that selects nothing still gets the position, so that the
@@ -419,7 +464,8 @@ func TestAStreamEndsWithTheRightsOfItsCaller(t *testing.T) {
 	revoked.want(sent(base+1, event.ProposalVoted, "proposal:1"))
 	g.set(refuse)
 	last := revoked.block()
-	if !strings.HasPrefix(last, fmt.Sprintf(`id: %d|event: error|data: {`, base+1)) || !strings.Contains(last, `"status":401`) ||
+	if !strings.HasPrefix(last, fmt.Sprintf(`id: %d|event: error|data: {`, base+1)) ||
+		!strings.Contains(last, `"status":401`) ||
 		!strings.Contains(last, `"code":"auth.missing"`) {
 		t.Errorf("the stream of a revoked key ended with %s", last)
 	}

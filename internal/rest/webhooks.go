@@ -33,8 +33,8 @@ const (
 	shownOnce = " The secret is returned once, and again for the same Idempotency-Key, body and credentials."
 
 	// noSession ends the description of operations that a browser session may not use.
-	noSession = " 403 auth.confirm in a browser session, which alone must not decide where events are sent: use a key or " +
-		"an access token."
+	noSession = " 403 auth.confirm in a browser session, which alone must not decide where events are sent: use a " +
+		"key or an access token."
 )
 
 // errWebhookConfirm is identity.ErrConfirm for operations that no page offers.

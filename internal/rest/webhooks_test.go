@@ -231,7 +231,8 @@ func TestTheSecretOfAWebhookIsRotated(t *testing.T) {
 	var first, second WebhookWithSecret
 	w.do(ada, "POST", path, `{"overlap_seconds":3600}`).want(200).into(&first)
 	until, ok := parseTime(deref(first.SecretOverlapUntil))
-	if first.Secret == made.Secret || first.PublicKey != made.PublicKey || !ok || until.Before(time.Now().Add(time.Minute)) {
+	if first.Secret == made.Secret || first.PublicKey != made.PublicKey || !ok ||
+		until.Before(time.Now().Add(time.Minute)) {
 		t.Errorf("got %+v, want another secret, the same public key, and an overlap", first)
 	}
 	w.do(ada, "POST", path, "").want(200).into(&second)
@@ -250,7 +251,8 @@ func TestDeliveriesOfAWebhook(t *testing.T) {
 	}
 	var ping WebhookDelivery
 	w.do(ada, "POST", path+"/ping", "").want(200).into(&ping)
-	if ping.Type != "webhook.ping" || ping.Seq != nil || ping.ID == "" || !validEventID(ping.EventID) || ping.Attempt != 1 {
+	if ping.Type != "webhook.ping" || ping.Seq != nil || ping.ID == "" || !validEventID(ping.EventID) ||
+		ping.Attempt != 1 {
 		t.Errorf("got %+v, want a ping without a number", ping)
 	}
 	// A ping is sent each time, so it cannot be made repeatable.
@@ -342,7 +344,8 @@ func TestEventsDoNotShowTheWholeURLOfAWebhook(t *testing.T) {
 	if err := json.Unmarshal(raw, &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.URL != "https://chat.example" || strings.Contains(string(raw), "s3cret") || got.LastSeq != 7 || got.Pending != 2 {
+	if got.URL != "https://chat.example" || strings.Contains(string(raw), "s3cret") || got.LastSeq != 7 ||
+		got.Pending != 2 {
 		t.Errorf("got %s, want the host only, and the progress", raw)
 	}
 }

@@ -34,7 +34,7 @@ func (t *tx) emitAgentChanges(ctx context.Context, entries []identity.AuditEntry
 	}
 	data := t.hooks.records.Agent(a, statusOf(a, load))
 	for i := range entries {
-		if kind, ok := agentEvents[entries[i].Action]; ok {
+		if kind, ok := agentEvents[entries[i].Action]; ok && entries[i].Outcome == identity.Done {
 			t.emitFor(&entries[i], a.Org, kind, agentSubject(a.ID), event.Members, data)
 		}
 	}
@@ -113,20 +113,20 @@ func (t *tx) joined(ctx context.Context, w *dispatch.Worker) error {
 	return t.setOnline(ctx, &found[0], true, l, w.SeenAt)
 }
 
-const (
-	hasWorker = `EXISTS (SELECT 1 FROM workers w
-		WHERE w.org_id = agents.org_id AND w.agent_id = agents.id AND w.seen_at > $1)`
-	maxPresences = 100
-)
+const maxPresences = 100
 
 // presenceChanges returns the conditions of agents that went online and offline. A worker that
 // works on a task need not ask for more, so a lease is a sign of life.
+//
+// Most agents may have no worker. So the search for agents that went online starts with the
+// workers, and the other one with the agents that are online, which have an index.
 func (d *dialect) presenceChanges() map[bool]string {
 	leased := `EXISTS (SELECT 1 FROM tasks t` + d.by("tasks_leases") + `
 		WHERE t.lease_expires > 0 AND t.org_id = agents.org_id AND t.agent_id = agents.id)`
 	return map[bool]string{
-		true:  `online = 0 AND ` + hasWorker,
-		false: `online = 1 AND NOT ` + hasWorker + ` AND NOT ` + leased,
+		true: `online = 0 AND (org_id, id) IN (SELECT w.org_id, w.agent_id FROM workers w WHERE w.seen_at > $1)`,
+		false: `online = 1 AND NOT EXISTS (SELECT 1 FROM workers w
+			WHERE w.org_id = agents.org_id AND w.agent_id = agents.id AND w.seen_at > $1) AND NOT ` + leased,
 	}
 }
 

@@ -24,7 +24,7 @@ type Events struct{ *db }
 // Events returns the implementation of event.Store.
 func (s *Store) Events() Events { return Events{s.db} }
 
-// Append adds events that report no change of a record, such as presence. All are added in one
+// Append adds events without the change of a record: tests use it. All are added in one
 // transaction, or none.
 func (s Events) Append(ctx context.Context, events ...event.Event) error {
 	if len(events) == 0 {

@@ -114,9 +114,14 @@ func (s Webhooks) first(
 // packs of an org grow only up to it.
 const maxSkew = time.Minute
 
-// FirstSince implements webhook.Store. The log has no index of times, so it halves the log.
+// FirstSince implements webhook.Store.
 func (s Webhooks) FirstSince(ctx context.Context, org string, since time.Time) (int64, error) {
-	h, err := Events(s).head(ctx, org)
+	return Events(s).FirstSince(ctx, org, since)
+}
+
+// FirstSince implements event.Store. The log has no index of times, so it halves the log.
+func (s Events) FirstSince(ctx context.Context, org string, since time.Time) (int64, error) {
+	h, err := s.head(ctx, org)
 	if err != nil {
 		return 0, err
 	}
@@ -144,6 +149,6 @@ func (s Webhooks) FirstSince(ctx context.Context, org string, since time.Time) (
 	if err != nil || !found {
 		return 0, err
 	}
-	e, _, err := s.first(ctx, org, last, n, func(e *event.Event) bool { return !e.At.Before(since) })
+	e, _, err := Webhooks(s).first(ctx, org, last, n, func(e *event.Event) bool { return !e.At.Before(since) })
 	return e.Seq, err
 }

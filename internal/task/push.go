@@ -3,6 +3,7 @@ package task
 import (
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -99,8 +100,16 @@ func badPushURL(s string) string {
 		return "must be an absolute URL that starts with https:// (or http://) and names a host"
 	case u.User != nil || strings.Contains(s, "#"):
 		return "must have neither user nor fragment"
+	case !validPort(u.Port()):
+		return "must have a port from 1 to 65535"
 	}
 	return ""
+}
+
+// validPort reports whether a URL can have the port; "" is the default one.
+func validPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || err == nil && n > 0
 }
 
 func notHTTPToken(r rune) bool {

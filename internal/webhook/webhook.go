@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -199,13 +200,21 @@ func urlProblem(raw string, checkURL func(string) error) string {
 		return "must consist of ASCII characters without spaces; escape others with %"
 	case u.User != nil:
 		return "must not contain a user name or password; receivers verify the signature instead"
-	case u.Fragment != "":
+	case strings.Contains(raw, "#"): // also an empty one
 		return "must not have a fragment (#), which is not sent"
+	case !validPort(u.Port()):
+		return "must have a port from 1 to 65535"
 	}
 	if err := checkURL(raw); err != nil {
 		return err.Error()
 	}
 	return ""
+}
+
+// validPort reports whether a URL can have the port; "" is the default one.
+func validPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || err == nil && n > 0
 }
 
 // listFaults checks a list of categories or priorities.

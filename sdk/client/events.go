@@ -39,7 +39,12 @@ type EventPage struct {
 
 // EventsOptions selects events. Zero fields do not filter.
 type EventsOptions struct {
-	After   *int64   // number of the last known event; nil: begin with the oldest
+	// After is the number of the last known event. Without it, FromNow begins with the next event,
+	// and Since with the first one at this time or later. Without any of them, the oldest comes first.
+	After   *int64
+	FromNow bool
+	Since   time.Time
+
 	Types   []string // such as proposal.submitted
 	Subject string   // such as proposal:prop-01k5…
 	// Limit is the size of a page, 50 if zero and 100 at most. FollowEvents ignores it.
@@ -58,6 +63,12 @@ func (o EventsOptions) call() call {
 	if o.After != nil {
 		r.query.Set("after", strconv.FormatInt(*o.After, 10))
 	}
+	switch { // the server ignores it beside after
+	case o.FromNow:
+		r.query.Set("since", "now")
+	case !o.Since.IsZero():
+		r.query.Set("since", o.Since.UTC().Format(time.RFC3339Nano))
+	}
 	if len(o.Types) > 0 {
 		r.query.Set("types", strings.Join(o.Types, ","))
 	}
@@ -67,7 +78,8 @@ func (o EventsOptions) call() call {
 	return r
 }
 
-// Events returns events of the org after a number, oldest first. It needs the scope svc:tasks:read.
+// Events returns events of the org, oldest first. With FromNow it returns none unless it waits, and
+// LastSeq is the end of the log. It needs the scope svc:tasks:read.
 func (c *Client) Events(ctx context.Context, o EventsOptions, opts ...Option) (EventPage, error) {
 	r := o.call()
 	if o.Limit != 0 {
@@ -82,8 +94,9 @@ func (c *Client) Events(ctx context.Context, o EventsOptions, opts ...Option) (E
 	return page, err
 }
 
-// FollowEvents iterates over the events of the org after a number, and then over new ones as they
-// happen, until ctx ends. It survives broken connections and restarts of the server: each event
+// FollowEvents iterates over the events of the org, and then over new ones as they happen, until
+// ctx ends. With FromNow it begins with what happens after the server has accepted the first
+// connection. It survives broken connections and restarts of the server: each event
 // comes once and in order. It yields [ErrEventsReset] when it cannot continue after the last event,
 // and goes on; any other error, also that of ctx, is its last value. It needs the scope
 // svc:tasks:read.

@@ -72,6 +72,49 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// TestEventsFromNowOn: what happened before is not returned, and a connection that breaks before
+// the first event costs none.
+func TestEventsFromNowOn(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a lost event never comes
+	defer cancel()
+	subject := "proposal:" + unique("now")
+	emit := emitter(t, subject)
+	began := time.Now()
+	emit(event.ProposalSubmitted)
+	page := must(admin(t).Events(ctx, client.EventsOptions{Subject: subject, FromNow: true}))
+	if len(page.Events) != 0 || page.LastSeq == 0 {
+		t.Errorf("got %+v, want no event and the end of the log", page)
+	}
+	page = must(admin(t).Events(ctx, client.EventsOptions{Subject: subject, Since: began}))
+	if len(page.Events) != 1 {
+		t.Errorf("since the start of the test: got %+v, want one event", page)
+	}
+	page = must(admin(t).Events(ctx, client.EventsOptions{Subject: subject, Since: time.Now().Add(time.Hour)}))
+	if len(page.Events) != 0 {
+		t.Errorf("since an hour from now: got %+v, want no event", page)
+	}
+	var asked []string
+	proxy := server.Proxy(t, func(res *http.Response) error {
+		asked = append(asked, res.Request.Header.Get("Last-Event-ID"))
+		if len(asked) == 1 {
+			res.Body = &cut{ReadCloser: res.Body} // in the middle of the first event
+			emit(event.ProposalVoted)
+		}
+		return nil
+	})
+	c := newClient(t, client.Config{URL: proxy, Key: server.Key, Org: "main"})
+	for e, err := range c.FollowEvents(ctx, client.EventsOptions{Subject: subject, FromNow: true}) {
+		if err != nil || e.Type != "proposal.voted" {
+			t.Errorf("got %+v, %v, want the vote", e, err)
+		}
+		break
+	}
+	if len(asked) != 2 || asked[0] != "" || asked[1] == "" {
+		t.Errorf("Last-Event-ID = %q, want none and then a position", asked)
+	}
+}
+
 // TestFollowEventsSurvivesBrokenConnections breaks every connection after a few events.
 func TestFollowEventsSurvivesBrokenConnections(t *testing.T) {
 	t.Parallel()

@@ -247,7 +247,7 @@ func (c *Client) sse(
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r.set("Accept", "text/event-stream, application/json")
+	r.set("Accept", "text/event-stream, application/json;q=0.9")
 	watchdog := time.AfterFunc(silence, func() { cancel(fmt.Errorf("the stream was silent for %s", silence)) })
 	defer watchdog.Stop()
 	endless := *c.http

@@ -17,8 +17,8 @@ type EventsOptions = client.EventsOptions
 // iterator continues with the oldest event.
 var ErrEventsReset = client.ErrEventsReset
 
-// Events iterates over the events of the agent's org after a number, and then over new ones as they
-// happen, until ctx ends; see [client.Client.FollowEvents]. The key also needs the scope
+// Events iterates over the events of the agent's org, and then over new ones as they happen, until
+// ctx ends; see [client.Client.FollowEvents]. The key also needs the scope
 // svc:tasks:read.
 func (w *Worker) Events(ctx context.Context, o EventsOptions) iter.Seq2[OrgEvent, error] {
 	return w.api.FollowEvents(ctx, o)

@@ -135,7 +135,9 @@ func testEventData(w *world) {
 	} {
 		e := w.happened("acme", event.AgentChanged, "agent:scout")
 		e.Data = json.RawMessage(c.data)
-		w.appendEvents(w.happened("acme", event.AgentChanged, "agent:a"), e, w.happened("acme", event.AgentChanged, "agent:b"))
+		w.appendEvents(
+			w.happened("acme", event.AgentChanged, "agent:a"), e, w.happened("acme", event.AgentChanged, "agent:b"),
+		)
 		head := w.eventPage("acme", event.Query{Filter: everything, Limit: 1}).Head
 		got := w.walkEvents("acme", everything, head-3, 100)
 		if len(got) != 3 || got[1].ID != e.ID || string(got[1].Data) != c.want || got[2].Seq != head {

@@ -258,7 +258,9 @@ func testTaskEvents(w *world) {
 	uid = w.send(foreign, "t1", "x").UID
 	_, err = w.tasks.Cancel(ctx, foreign, "t1", task.All)
 	w.must(err)
-	log.expect("task.created task:"+uid+" globex/service:crm admins", "task.canceled task:"+uid+" globex/service:crm admins")
+	log.expect(
+		"task.created task:"+uid+" globex/service:crm admins", "task.canceled task:"+uid+" globex/service:crm admins",
+	)
 
 	uid = w.send(c, "lost", "x").UID
 	w.claim(p)
@@ -275,7 +277,8 @@ func testTaskEvents(w *world) {
 
 	w.tasks.Host(dispatch.Target{ID: "echo", Org: "acme", Public: true}, dispatch.Echo{})
 	w.background(w.tasks.Run)
-	echoed, err := w.tasks.Send(ctx, w.call("acme", "user:ann", "echo"), dispatch.SendRequest{Message: says("x")}, time.Minute)
+	to, hello := w.call("acme", "user:ann", "echo"), dispatch.SendRequest{Message: says("x")}
+	echoed, err := w.tasks.Send(ctx, to, hello, time.Minute)
 	w.must(err)
 	log.expect("task.created task:"+echoed.UID+" user:ann"+seen, "task.completed task:"+echoed.UID+" agent:echo"+seen)
 }
