@@ -39,8 +39,8 @@ type ClientOptions struct {
 
 const (
 	defaultTimeout = 10 * time.Second
-	maxResponse    = 64 << 10 // bytes of a response body that are read
-	keptResponse   = 200      // bytes of them that are kept
+	maxResponse    = 64 << 10    // bytes of a response body that are read
+	keptResponse   = 200         // bytes of them that are kept
 	readWithin     = time.Second // the time for it; the status has been read then
 )
 

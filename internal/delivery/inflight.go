@@ -27,13 +27,14 @@ type claim struct {
 func (c *claim) target() Target { return Target{c.sub.Owner, c.sub.Receiver} }
 
 func newInFlight(store Store, length time.Duration) *inFlight {
-	lane := func(most, perOrg int) Lane {
+	lane := func(most, perOrg, reserve int) Lane {
 		return Lane{
-			Most: most, PerOrg: perOrg, PerReceiver: perReceiver, Orgs: map[string]int{}, Receivers: map[Target]int{},
+			Most: most, PerOrg: perOrg, PerReceiver: perReceiver, Reserve: reserve,
+			Orgs: map[string]int{}, Receivers: map[Target]int{},
 		}
 	}
 	return &inFlight{store: store, room: Room{
-		Lanes: [2]Lane{Fast: lane(fastSlots, fastPerOrg), Slow: lane(slowSlots, slowPerOrg)},
+		Lanes: [2]Lane{Fast: lane(fastSlots, fastPerOrg, fastReserve), Slow: lane(slowSlots, slowPerOrg, 0)},
 		Bytes: roomBytes, BytesPerOrg: roomBytesPerOrg, Held: map[string]int64{}, Known: map[Key]struct{}{},
 		Claim: length,
 	}}

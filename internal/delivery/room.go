@@ -18,6 +18,8 @@ const (
 const (
 	fastSlots, fastPerOrg = 64, 8
 	slowSlots, slowPerOrg = 192, 16
+	// fastReserve is the part of the fast lane for orgs that have nothing in the slow lane.
+	fastReserve = 16
 
 	perReceiver = 4 // of one org, in each lane
 	slowAfter   = time.Second
@@ -37,6 +39,7 @@ type Lane struct {
 	Most        int // further deliveries
 	PerOrg      int
 	PerReceiver int
+	Reserve     int            // slots for owners that have nothing in the slow lane
 	Orgs        map[string]int // in flight, by owner
 	Receivers   map[Target]int // in flight, by receiver
 }
@@ -69,7 +72,11 @@ func (r *Room) InUse(owner string) int { return r.Lanes[Fast].Orgs[owner] + r.La
 // flight gets at most half of what is free, so the last slots remain for those who have none.
 func (r *Room) Left(p Pace, owner string) int {
 	l := &r.Lanes[p]
-	return min(l.Most, min(l.PerOrg, max(1, l.Most/2))-l.Orgs[owner])
+	free := l.Most
+	if r.Lanes[Slow].Orgs[owner] > 0 {
+		free -= l.Reserve
+	}
+	return min(free, min(l.PerOrg, max(1, l.Most/2))-l.Orgs[owner])
 }
 
 // Full returns the receivers of an owner that already have as many requests in flight as a lane

@@ -2,8 +2,12 @@ package outbound
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 func guardFor(t *testing.T, allow ...string) *Guard {
@@ -114,4 +118,42 @@ func TestTheOperatorsListLetsThrough(t *testing.T) {
 			t.Errorf("%q: err = %v, want one that names the entry", bad, err)
 		}
 	}
+}
+
+// Requests to one host that must not wait for each other have a connection each.
+func TestRequestsApartDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	const n = 40
+	var arrived sync.WaitGroup
+	arrived.Add(n)
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 1 {
+			t.Errorf("protocol = %s, want HTTP/1.1", r.Proto)
+		}
+		arrived.Done()
+		arrived.Wait() // responds when all are here
+	}))
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	t.Cleanup(srv.Close)
+	g, err := New(Options{
+		Allow: []string{"127.0.0.1"}, Apart: true, TLS: srv.Client().Transport.(*http.Transport).TLSClientConfig,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := g.Client(time.Minute)
+	defer client.CloseIdleConnections()
+	var done sync.WaitGroup
+	for range n {
+		done.Go(func() {
+			res, err := client.Get(srv.URL)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = res.Body.Close()
+		})
+	}
+	done.Wait()
 }
