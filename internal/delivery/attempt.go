@@ -16,12 +16,12 @@ const (
 	turnTime   = 5 * time.Second // after which no other request begins; a quarter of the claim if that is shorter
 )
 
-// stopGrace is how long a request in flight may take when the server stops. Then it is canceled. It
+// StopGrace is how long a request in flight may take when the server stops. Then it is canceled. It
 // does not count as an attempt, and is sent again by another node or after the restart.
-const stopGrace = 2 * time.Second
+const StopGrace = 2 * time.Second
 
 // deliver sends the events after the cursor, one by one, until the turn is over. When the server
-// stops, the request in flight may finish within stopGrace, and no other follows.
+// stops, the request in flight may finish within StopGrace, and no other follows.
 func (s *Service) deliver(stopping context.Context, c *claim) error {
 	sub := &c.sub
 	source := s.sources[sub.Kind]
@@ -31,7 +31,7 @@ func (s *Service) deliver(stopping context.Context, c *claim) error {
 	ctx := context.WithoutCancel(stopping)
 	requests, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(stopping, func() { time.AfterFunc(stopGrace, cancel) })()
+	defer context.AfterFunc(stopping, func() { time.AfterFunc(StopGrace, cancel) })()
 	start, passed, sent := sub.Cursor, sub.Cursor, 0
 	began, turn := time.Now(), min(turnTime, s.retry.Claim/4)
 	for e, err := range source.Events(ctx, sub) {

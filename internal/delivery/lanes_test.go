@@ -373,8 +373,8 @@ func TestAStopCancelsWhatStalls(t *testing.T) {
 		}()
 		began := time.Now()
 		s.Run(ctx)
-		if d := time.Since(began); d > stopGrace {
-			t.Errorf("the stop took %s, want at most %s", d, stopGrace)
+		if d := time.Since(began); d > StopGrace {
+			t.Errorf("the stop took %s, want at most %s", d, StopGrace)
 		}
 		stalled, slow := store.get("acme", "stall"), store.get("acme", "slow")
 		if stalled.Attempts != 0 || stalled.LastError != "" || !stalled.ClaimedUntil.IsZero() || stalled.DueAt.After(time.Now()) ||

@@ -68,7 +68,7 @@ func (s *Service) Retry(ctx context.Context, k Key, allow func(Progress) error) 
 
 const pollEvery = time.Second
 
-// Run delivers until ctx ends, then waits for the requests in flight, at most stopGrace. Polling
+// Run delivers until ctx ends, then waits for the requests in flight, at most StopGrace. Polling
 // finds retries that have become due, and claims of nodes that are gone.
 func (s *Service) Run(ctx context.Context) {
 	if s.sender == nil {
