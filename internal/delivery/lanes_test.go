@@ -58,12 +58,12 @@ func (s *shelf) Claim(_ context.Context, r Room) (out []Subscription, err error)
 		}
 	}
 	slices.SortStableFunc(owners, func(a, b string) int { return r.InUse(a) - r.InUse(b) })
-	share := max(1, r.Free()/max(1, len(owners)))
+	each := r.Share(len(owners))
 	for _, owner := range owners {
-		n := 0
+		share := each
 		for _, sub := range due[owner] {
-			if n < share && fits(&r, sub) {
-				n++
+			if pace := r.Pace(sub.Key, sub.Attempts); share[pace] > 0 && fits(&r, sub) {
+				share[pace]--
 				sub.DueAt = time.Now().Add(r.Claim)
 				sub.ClaimedUntil = sub.DueAt
 				out = append(out, *sub)
@@ -156,7 +156,7 @@ func TestOrgsThatStallDelayNoOther(t *testing.T) {
 		{12, 500 * time.Millisecond, 0},
 		{12, 1500 * time.Millisecond, 0},
 		{12, time.Minute, 0},
-		{40, 0, slowAfter},
+		{40, 0, 0},
 		{40, 2 * slowAfter, 0},
 		{40, 5 * time.Second, 0},
 		{40, time.Minute, 0},
@@ -377,8 +377,8 @@ func TestAStopCancelsWhatStalls(t *testing.T) {
 			t.Errorf("the stop took %s, want at most %s", d, StopGrace)
 		}
 		stalled, slow := store.get("acme", "stall"), store.get("acme", "slow")
-		if stalled.Attempts != 0 || stalled.LastError != "" || !stalled.ClaimedUntil.IsZero() || stalled.DueAt.After(time.Now()) ||
-			stalled.DueAt.IsZero() || stalled.State != Active {
+		if stalled.State != Active || stalled.Attempts != 0 || stalled.LastError != "" ||
+			!stalled.ClaimedUntil.IsZero() || stalled.DueAt.IsZero() || stalled.DueAt.After(time.Now()) {
 			t.Errorf("the stalled one = %+v; want it due at once, without a failure", stalled)
 		}
 		if slow.State != Done || len(outcomes) != 1 || outcomes[0] != Delivered {

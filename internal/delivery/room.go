@@ -65,6 +65,15 @@ func (r *Room) Pace(k Key, attempts int) Pace {
 // Free returns how many further deliveries fit into both lanes.
 func (r *Room) Free() int { return r.Lanes[Fast].Most + r.Lanes[Slow].Most }
 
+// Share returns how many deliveries of one owner a claim takes into each lane if so many owners have
+// due ones.
+func (r *Room) Share(owners int) (share [2]int) {
+	for p := range r.Lanes {
+		share[p] = max(1, r.Lanes[p].Most/max(1, owners))
+	}
+	return share
+}
+
 // InUse returns how many deliveries of an owner are in flight.
 func (r *Room) InUse(owner string) int { return r.Lanes[Fast].Orgs[owner] + r.Lanes[Slow].Orgs[owner] }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-dev/parley/internal/pgtest"
 )
 
-// claims is a store with one webhook, which is claimed by its name.
+// claims is a store of a node that claims deliveries.
 type claims struct {
 	*testing.T
 	*Store
@@ -32,7 +32,7 @@ func (c claims) exec(sql string, args ...any) {
 	}
 }
 
-// claim makes rows as if this node had claimed them an hour long.
+// claim makes a webhook and a push configuration that this node has claimed for an hour.
 func (c claims) claim(id string) {
 	c.Helper()
 	until := micros(time.Now().Add(time.Hour))

@@ -106,7 +106,7 @@ func (ds Deliveries) Claim(ctx context.Context, room delivery.Room) ([]delivery.
 		return nil, err
 	}
 	var keys []dueKey
-	share := max(1, room.Free()/len(orgs))
+	share := room.Share(len(orgs))
 	for _, org := range orgs[:min(len(orgs), room.Free())] {
 		found, err := ds.duePushes(ctx, org, &room, share)
 		if err != nil {
@@ -208,16 +208,22 @@ const dueOrgs = withOrgs + `
 // not stall.
 const pushWindow = 4096
 
-// duePushes chooses up to most due subscriptions of an org and reserves room for them.
-func (ds Deliveries) duePushes(ctx context.Context, org string, room *delivery.Room, most int) ([]dueKey, error) {
+// duePushes chooses due subscriptions of an org, in each lane at most its share, and reserves room
+// for them.
+func (ds Deliveries) duePushes(
+	ctx context.Context, org string, room *delivery.Room, share [2]int,
+) ([]dueKey, error) {
 	now := ds.d.clockNow(ds.now)
 	args := append(now.args, org) // now.args is not shared
 	mine := len(args)
+	most := 0
 	var lanes []string // conditions for the lanes that have room
 	for pace, lane := range [...]string{delivery.Fast: "d.attempts = 0", delivery.Slow: "d.attempts > 0"} {
-		if room.Left(delivery.Pace(pace), org) <= 0 {
+		n := min(share[pace], room.Left(delivery.Pace(pace), org))
+		if n <= 0 {
 			continue
 		}
+		most += n
 		if full := room.Full(delivery.Pace(pace), org); len(full) > 0 {
 			marks := make([]string, len(full))
 			for i, receiver := range full {
@@ -239,10 +245,12 @@ func (ds Deliveries) duePushes(ctx context.Context, org string, room *delivery.R
 		if err := r.Scan(&k.Org, &k.Topic, &k.ID, &receiver, &attempts, &k.size); err != nil {
 			return err
 		}
-		if len(out) >= most {
+		pace := room.Pace(k.Key, attempts)
+		if share[pace] <= 0 {
 			return nil
 		}
-		if _, fits := room.Take(room.Pace(k.Key, attempts), delivery.Target{Owner: org, Receiver: receiver}, k.size); fits {
+		if _, fits := room.Take(pace, delivery.Target{Owner: org, Receiver: receiver}, k.size); fits {
+			share[pace]--
 			out = append(out, k)
 		}
 		return nil

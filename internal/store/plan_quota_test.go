@@ -28,7 +28,9 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 	s.eng = a
 	who := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
 	key := identity.Key{Principal: who, CreatedAt: s.now()}
-	lane := delivery.Lane{Most: 8, PerOrg: 8, PerReceiver: 1, Receivers: map[delivery.Target]int{{Owner: "acme", Receiver: "r"}: 1}}
+	lane := delivery.Lane{
+		Most: 8, PerOrg: 8, PerReceiver: 1, Receivers: map[delivery.Target]int{{Owner: "acme", Receiver: "r"}: 1},
+	}
 	room := &delivery.Room{Lanes: [2]delivery.Lane{lane, lane}}
 	for name, c := range map[string]struct {
 		run   func() error
@@ -69,7 +71,7 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 			false,
 		},
 		"due pushes": {
-			func() error { _, err := s.Deliveries().duePushes(t.Context(), "acme", room, 8); return err },
+			func() error { _, err := s.Deliveries().duePushes(t.Context(), "acme", room, [2]int{8, 8}); return err },
 			[]string{"COVERING INDEX push_due (sender_org=? AND due_at>? AND due_at<?)"},
 			false,
 		},

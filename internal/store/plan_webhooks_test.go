@@ -33,7 +33,7 @@ func TestDueWebhooksAreFoundByTheirIndexes(t *testing.T) {
 		},
 		"due webhooks": {
 			func() error {
-				_, _, err := s.Webhooks().dueIn(t.Context(), dueOrg{org: "acme", due: 1, news: true}, room, 8)
+				_, _, err := s.Webhooks().dueIn(t.Context(), dueOrg{org: "acme", due: 1, news: true}, room, [2]int{8, 8})
 				return err
 			},
 			[]string{"INDEX webhooks_idle (org_id=? AND cursor<?)", "INDEX webhooks_due (org_id=? AND due_at>? AND due_at<?)"},

@@ -72,7 +72,7 @@ func (s Webhooks) Claim(
 	})
 	type key struct{ org, id string }
 	var keys []key
-	share := max(1, room.Free()/len(orgs))
+	share := room.Share(len(orgs))
 	for _, o := range orgs {
 		ids, more, err := s.dueIn(ctx, o, &room, share)
 		if err != nil {
@@ -186,10 +186,10 @@ const dueWebhookOrgs = `WITH RECURSIVE orgs (org) AS (
 		FROM orgs WHERE org IS NOT NULL
 	) first WHERE due <= %s`
 
-// dueIn chooses up to most due webhooks of an org and reserves room for them. more reports whether
-// there are others.
+// dueIn chooses due webhooks of an org, in each lane at most its share, and reserves room for them.
+// more reports whether there are others.
 func (s Webhooks) dueIn(
-	ctx context.Context, o dueOrg, room *delivery.Room, most int,
+	ctx context.Context, o dueOrg, room *delivery.Room, share [2]int,
 ) (ids []string, more bool, err error) {
 	if room.Left(delivery.Fast, o.org) <= 0 && room.Left(delivery.Slow, o.org) <= 0 {
 		return nil, true, nil
@@ -200,12 +200,13 @@ func (s Webhooks) dueIn(
 		if err := r.Scan(&id, &receiver, &attempts); err != nil {
 			return err
 		}
-		fits := len(ids) < most
+		pace := room.Pace(delivery.Key{Kind: webhook.Kind, Org: o.org, ID: id}, attempts)
+		fits := share[pace] > 0
 		if fits {
-			pace := room.Pace(delivery.Key{Kind: webhook.Kind, Org: o.org, ID: id}, attempts)
 			_, fits = room.Take(pace, delivery.Target{Owner: o.org, Receiver: receiver}, 0)
 		}
 		if fits {
+			share[pace]--
 			ids = append(ids, id)
 		}
 		more = more || !fits
