@@ -66,7 +66,7 @@ var withoutProof = []struct {
 		"event.Service.Run", "event.Service.Changed", "event.Service.ChangedAll",
 	}},
 	{"runs in the background, for all orgs, and counts for metrics", []string{
-		"webhook.Service.Run", "webhook.Service.Changed", "webhook.Service.Counts",
+		"webhook.Service.Run", "webhook.Service.Changed", "webhook.Service.Counts", "webhook.Service.Stop",
 	}},
 	{"wires a built-in agent at the start of the server", []string{"dispatch.Workers.Host"}},
 	{"returns a setting of the server", []string{"dispatch.Tasks.Pushes", "oauth.Service.Lifetimes"}},

@@ -19,6 +19,7 @@ RULES = [
     (r"cursor", r"is not a cursor of this list|cannot be combined with page"),
     (r"after", r'must be the "next" of the page before'),
     (r"q", r"must contain a letter or a digit"),
+    (r"since", r"must be a time such as"),  # the pattern has days that a month does not have
     (r"/title", r"must have a visible character"),
     (r"title", r"is required, unless there is a problem"),
     (r"/items/\d+/id", r"appears twice"),

@@ -312,6 +312,7 @@ func (s *Server) Shutdown() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownTimeout)
 	defer cancel()
 	s.tasks.Stop() // ends long polls and streams
+	s.webhooks.Stop()
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		cut := fmt.Errorf("requests were still running after %s and were cut off", s.cfg.ShutdownTimeout)
@@ -321,7 +322,7 @@ func (s *Server) Shutdown() error {
 	if s.metricsHTTP != nil {
 		_ = s.metricsHTTP.Close() // an interrupted scrape is repeated
 	}
-	s.background.Wait() // also waits for deliveries in flight, which have their own time limit
+	s.background.Wait() // also waits for deliveries in flight, at most delivery.StopGrace
 	if s.pusher != nil {
 		s.pusher.Close()
 	}

@@ -16,14 +16,22 @@ const (
 	turnTime   = 5 * time.Second // after which no other request begins; a quarter of the claim if that is shorter
 )
 
+// StopGrace is how long a request in flight may take when the server stops. Then it is canceled. It
+// does not count as an attempt, and is sent again by another node or after the restart.
+const StopGrace = 2 * time.Second
+
 // deliver sends the events after the cursor, one by one, until the turn is over. When the server
-// stops, the request in flight is finished, and no other follows.
-func (s *Service) deliver(stopping context.Context, sub *Subscription) error {
+// stops, the request in flight may finish within StopGrace, and no other follows.
+func (s *Service) deliver(stopping context.Context, c *claim) error {
+	sub := &c.sub
 	source := s.sources[sub.Kind]
 	if source == nil {
 		return fmt.Errorf("no source for subscriptions of kind %q", sub.Kind)
 	}
 	ctx := context.WithoutCancel(stopping)
+	requests, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(stopping, func() { time.AfterFunc(StopGrace, cancel) })()
 	start, passed, sent := sub.Cursor, sub.Cursor, 0
 	began, turn := time.Now(), min(turnTime, s.retry.Claim/4)
 	for e, err := range source.Events(ctx, sub) {
@@ -35,7 +43,7 @@ func (s *Service) deliver(stopping context.Context, sub *Subscription) error {
 			return s.release(ctx, sub, passed)
 		}
 		if e.Encode != nil {
-			if more, err := s.send(ctx, sub, &e, passed); err != nil || !more {
+			if more, err := s.send(ctx, requests, c, &e, passed); err != nil || !more {
 				return err
 			}
 			sent++
@@ -61,13 +69,24 @@ func (p Progress) pass(to int64) Progress {
 
 // send sends one event and records the outcome. passed is the number of the event before it; what
 // was passed is kept also if the attempt fails. more reports whether the next event may be sent
-// under the same claim.
-func (s *Service) send(ctx context.Context, sub *Subscription, e *Event, passed int64) (more bool, err error) {
+// under the same claim. requests ends when the server does not wait for the attempt any longer.
+func (s *Service) send(ctx, requests context.Context, c *claim, e *Event, passed int64) (more bool, err error) {
+	sub := &c.sub
 	if passed > sub.Cursor {
 		sub.Cursor, sub.Attempts = passed, 0 // the attempts were for an event that was passed
 	}
 	cursor, attempts, began := sub.Cursor, sub.Attempts, time.Now()
-	response, failure := s.try(ctx, sub, e)
+	slow := time.AfterFunc(slowAfter, func() {
+		s.inFlight.slow(c)
+		s.Nudge() // there may be room in the fast lane now
+	})
+	response, failure := s.try(requests, sub, e)
+	if slow.Stop() && failure == nil {
+		s.inFlight.quick(sub.Key)
+	}
+	if failure != nil && requests.Err() != nil {
+		return false, s.release(ctx, sub, passed)
+	}
 	tried := &Attempt{
 		Seq: e.Seq, EventID: e.ID, Type: e.Type, Number: attempts + 1, Latency: time.Since(began), Response: response,
 	}

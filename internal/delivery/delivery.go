@@ -3,8 +3,9 @@
 //
 // A Subscription follows a list of numbered events with a cursor. A node claims due
 // subscriptions from the store for a short time, so that several nodes share the work
-// (service.go, inflight.go), within limits per org and receiver (room.go). It sends one event
-// after the other (attempt.go), backs off after a failure (retry.go) and signs each request
+// (service.go, inflight.go), within limits per org and receiver (room.go). Receivers that fail or
+// respond slowly have a lane of their own, so that others do not wait for them. A node sends one
+// event after the other (attempt.go), backs off after a failure (retry.go) and signs each request
 // (http.go, sign.go). A subscription that keeps failing is dead until it is retried.
 //
 // Each kind of subscription has a Source that reads its events. The package must not know
@@ -114,8 +115,10 @@ type Source interface {
 // Store keeps subscriptions.
 type Store interface {
 	// Claim takes due subscriptions that fit into the room. No other node gets them until
-	// the claim expires.
+	// the claim expires or is released.
 	Claim(ctx context.Context, r Room) ([]Subscription, error)
+	// Release makes the subscriptions due again that nodes had claimed which are gone.
+	Release(ctx context.Context) error
 	// Update locks a subscription, calls decide and writes the progress that it returns,
 	// except for Head. It records p.Tried if it keeps a log. If the subscription was deleted, the error is NotFound.
 	Update(ctx context.Context, k Key, decide func(p Progress, clock time.Time) (Progress, error)) (Progress, error)

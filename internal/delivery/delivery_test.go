@@ -93,6 +93,8 @@ func (s *kept) Claim(context.Context, Room) ([]Subscription, error) {
 	return []Subscription{s.Subscription}, nil
 }
 
+func (s *kept) Release(context.Context) error { return nil }
+
 func (s *kept) Update(_ context.Context, _ Key, decide func(Progress, time.Time) (Progress, error)) (Progress, error) {
 	out, err := decide(s.Progress, time.Unix(2000, 0))
 	if err == nil {
@@ -124,14 +126,15 @@ func TestAClaimThatNoLongerFitsIsReleased(t *testing.T) {
 	}}
 	s := New(Options{Store: store, Sources: from(gone{}), OnError: func(err error) { t.Error(err) }})
 	room := &s.inFlight.room
-	room.Receivers[stalls] = perReceiver
+	target := Target{"acme", stalls}
+	room.Lanes[Fast].Receivers[target] = perReceiver
 	claimed, err := s.inFlight.claim(t.Context())
 	if err != nil || len(claimed) != 1 {
 		t.Fatalf("claimed %+v, %v; want one", claimed, err)
 	}
-	s.run(t.Context(), &claimed[0])
-	if room.Most != slots || len(room.Orgs) != 0 || room.Receivers[stalls] != perReceiver {
-		t.Errorf("room for %d, orgs %v, receivers %v; want it unchanged", room.Most, room.Orgs, room.Receivers)
+	s.run(t.Context(), claimed[0])
+	if l := room.Lanes[Fast]; l.Most != fastSlots || len(l.Orgs) != 0 || l.Receivers[target] != perReceiver {
+		t.Errorf("room = %+v; want it unchanged", l)
 	}
 	if p := store.Progress; !p.ClaimedUntil.IsZero() || !p.DueAt.Equal(time.Unix(2000, 0)) {
 		t.Errorf("claimed until %s, due at %s; want it due at once and not claimed", p.ClaimedUntil, p.DueAt)
@@ -221,7 +224,7 @@ func TestASubscriptionGetsItsEventsInOrderUntilTheLast(t *testing.T) {
 			OnError: func(err error) { t.Error(err) }, OnAttempt: func(o Outcome) { ended = o },
 		})
 		claimed := store.Subscription
-		if err := s.deliver(t.Context(), &claimed); err != nil {
+		if err := s.deliver(t.Context(), &claim{sub: claimed}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		p := store.Progress
@@ -261,7 +264,7 @@ func TestTheKindSelectsTheSource(t *testing.T) {
 		to := &recorder{}
 		s := New(Options{Store: store, Sources: sources, Sender: to})
 		claimed := store.Subscription
-		err := s.deliver(t.Context(), &claimed)
+		err := s.deliver(t.Context(), &claim{sub: claimed})
 		if (err != nil) != c.fail || !slices.Equal(to.got, c.got) {
 			t.Errorf("kind %q: got %q, %v; want %q, an error: %v", c.kind, to.got, err, c.got, c.fail)
 		}
@@ -307,7 +310,7 @@ func TestALostClaimCountsTheAttempt(t *testing.T) {
 			Store: store, Sources: from(list{event}), Sender: &recorder{fail: map[int64]error{1: failure}},
 			OnAttempt: func(o Outcome) { got = o },
 		})
-		if err := s.deliver(t.Context(), &claimed); !over(err) || got != want {
+		if err := s.deliver(t.Context(), &claim{sub: claimed}); !over(err) || got != want {
 			t.Errorf("outcome = %q, %v; want %q and a lost claim", got, err, want)
 		}
 	}
@@ -346,9 +349,11 @@ func (s *dueAt) Claim(_ context.Context, r Room) ([]Subscription, error) {
 }
 
 func fits(r *Room, s *Subscription) bool {
-	_, ok := r.Take(s.Owner, s.Receiver, s.Size)
+	_, ok := r.Take(r.Pace(s.Key, s.Attempts), Target{s.Owner, s.Receiver}, s.Size)
 	return ok
 }
+
+func (s *dueAt) Release(context.Context) error { return nil }
 
 func (s *dueAt) Update(_ context.Context, _ Key, decide func(Progress, time.Time) (Progress, error)) (Progress, error) {
 	s.mu.Lock()

@@ -39,12 +39,14 @@ type ClientOptions struct {
 
 const (
 	defaultTimeout = 10 * time.Second
-	maxResponse    = 64 << 10 // bytes of a response body that are read
-	keptResponse   = 200      // bytes of them that are kept
+	maxResponse    = 64 << 10    // bytes of a response body that are read
+	keptResponse   = 200         // bytes of them that are kept
+	readWithin     = time.Second // the time for it; the status has been read then
 )
 
 // Client is the Sender over HTTP. The URLs are untrusted, so connections go through package
-// outbound, which blocks private networks.
+// outbound, which blocks private networks. Requests do not wait for each other: the lanes of the
+// Service limit how many there are.
 //
 // Requests follow Standard Webhooks: an id that is the same for every attempt, a timestamp,
 // and signatures over both and the body.
@@ -60,7 +62,9 @@ type Client struct {
 
 // NewClient returns a Client.
 func NewClient(o ClientOptions) (*Client, error) {
-	g, err := outbound.New(outbound.Options{Allow: o.Allow, Flag: o.AllowFlag, Resolver: o.Resolver, TLS: o.TLS})
+	g, err := outbound.New(outbound.Options{
+		Allow: o.Allow, Flag: o.AllowFlag, Resolver: o.Resolver, TLS: o.TLS, Apart: true,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +115,8 @@ func (c *Client) Send(ctx context.Context, r *Request) error {
 		// The operator may have changed what is allowed, perhaps on this node only so far: not permanent.
 		return &failure{why: "the URL " + err.Error()}
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	req, err := c.request(ctx, r)
 	if err != nil {
 		return err
@@ -120,6 +126,8 @@ func (c *Client) Send(ctx context.Context, r *Request) error {
 		return c.explain(err)
 	}
 	defer res.Body.Close()
+	// The status decides. A body that trickles, or is shorter than its length says, is not waited for.
+	defer time.AfterFunc(readWithin, cancel).Stop()
 	r.Response = Response{Status: res.StatusCode, Text: firstBytes(res.Body)}
 	// A connection can be reused only if the body was read to the end.
 	_, _ = io.CopyN(io.Discard, res.Body, maxResponse-keptResponse)

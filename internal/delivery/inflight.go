@@ -17,34 +17,45 @@ type inFlight struct {
 
 // claim is a subscription that this node has claimed.
 type claim struct {
-	sub  Subscription
-	fits bool  // room was taken for it
+	sub Subscription
+
+	fits bool  // room is taken for it
+	pace Pace  // the lane of that room
 	held int64 // bytes of it
 }
 
+func (c *claim) target() Target { return Target{c.sub.Owner, c.sub.Receiver} }
+
 func newInFlight(store Store, length time.Duration) *inFlight {
+	lane := func(most, perOrg, reserve int) Lane {
+		return Lane{
+			Most: most, PerOrg: perOrg, PerReceiver: perReceiver, Reserve: reserve,
+			Orgs: map[string]int{}, Receivers: map[Target]int{},
+		}
+	}
 	return &inFlight{store: store, room: Room{
-		Most: slots, PerOrg: perOrg, PerReceiver: perReceiver, Bytes: roomBytes, BytesPerOrg: roomBytesPerOrg,
-		Receivers: map[string]int{}, Orgs: map[string]Load{}, Claim: length,
+		Lanes: [2]Lane{Fast: lane(fastSlots, fastPerOrg, fastReserve), Slow: lane(slowSlots, slowPerOrg, 0)},
+		Bytes: roomBytes, BytesPerOrg: roomBytesPerOrg, Held: map[string]int64{}, Known: map[Key]struct{}{},
+		Claim: length,
 	}}
 }
 
 // claim claims due subscriptions and takes the room for them. A subscription may change
 // between the store's choice and its claim, to a receiver that has no room left. It does not
 // fit then, and must be released.
-func (f *inFlight) claim(ctx context.Context) ([]claim, error) {
+func (f *inFlight) claim(ctx context.Context) ([]*claim, error) {
 	left := f.left()
-	if left.Most <= 0 {
+	if left.Free() <= 0 {
 		return nil, nil
 	}
 	subs, err := f.store.Claim(ctx, left)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	out := make([]claim, len(subs))
+	out := make([]*claim, len(subs))
 	for i := range subs {
-		c := &out[i]
-		c.sub = subs[i]
-		c.held, c.fits = f.room.Take(c.sub.Owner, c.sub.Receiver, c.sub.Size)
+		c := &claim{sub: subs[i], pace: f.room.Pace(subs[i].Key, subs[i].Attempts)}
+		c.held, c.fits = f.room.Take(c.pace, c.target(), c.sub.Size)
+		out[i] = c
 	}
 	return out, err
 }
@@ -54,24 +65,49 @@ func (f *inFlight) left() Room {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.room
-	r.Receivers, r.Orgs = maps.Clone(r.Receivers), maps.Clone(r.Orgs)
+	for i := range r.Lanes {
+		l := &r.Lanes[i]
+		l.Orgs, l.Receivers = maps.Clone(l.Orgs), maps.Clone(l.Receivers)
+	}
+	r.Held, r.Known = maps.Clone(r.Held), maps.Clone(r.Known)
 	return r
+}
+
+// slow moves a claim with a slow attempt to the slow lane, until it ends. If that lane has no room
+// for it, the claim stays in the fast one. The next claim of the subscription begins in the slow
+// lane.
+func (f *inFlight) slow(c *claim) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := &f.room
+	if len(r.Known) >= maxKnown {
+		for k := range r.Known { // forget any other
+			delete(r.Known, k)
+			break
+		}
+	}
+	r.Known[c.sub.Key] = struct{}{}
+	if c.fits && c.pace == Fast && r.enter(Slow, c.target()) {
+		r.leave(Fast, c.target())
+		c.pace = Slow
+	}
+}
+
+// quick forgets that a subscription was slow.
+func (f *inFlight) quick(k Key) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.room.Known, k)
 }
 
 // free gives back the room of a claim that fitted.
 func (f *inFlight) free(c *claim) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r, owner, receiver := &f.room, c.sub.Owner, c.sub.Receiver
-	load := r.Orgs[owner]
-	r.Most++
-	r.Bytes += c.held
-	if r.Receivers[receiver]--; r.Receivers[receiver] == 0 {
-		delete(r.Receivers, receiver)
-	}
-	if load = (Load{load.Slots - 1, load.Bytes - c.held}); load.Slots == 0 {
-		delete(r.Orgs, owner)
-	} else {
-		r.Orgs[owner] = load
+	c.fits = false
+	f.room.leave(c.pace, c.target())
+	f.room.Bytes += c.held
+	if c.held > 0 {
+		less(f.room.Held, c.sub.Owner, c.held)
 	}
 }

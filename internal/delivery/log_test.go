@@ -64,7 +64,7 @@ func TestAttemptsAreRecorded(t *testing.T) {
 		}}
 		s := New(Options{Store: store, Sources: from(events), Sender: to})
 		claimed := store.Subscription
-		if err := s.deliver(t.Context(), &claimed); err != nil {
+		if err := s.deliver(t.Context(), &claim{sub: claimed}); err != nil {
 			t.Fatal(err)
 		}
 		if r := to.requests[0]; r.ID != "evt-1" || r.Attempt != 3 || r.Sign("a", time.Time{}, []byte("b")) != "ab" {
@@ -121,7 +121,7 @@ func TestPassedEventsAreWrittenFromTimeToTime(t *testing.T) {
 		for ; store.Cursor < 100 && turns < 100; turns++ {
 			store.DueAt, store.ClaimedUntil = until, until
 			claimed := store.Subscription
-			if err := s.deliver(t.Context(), &claimed); err != nil {
+			if err := s.deliver(t.Context(), &claim{sub: claimed}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -160,7 +160,7 @@ func TestATurnEnds(t *testing.T) {
 			for i, want := range c.turns {
 				store.DueAt, store.ClaimedUntil = time.Unix(2030, 0), time.Unix(2030, 0)
 				claimed := store.Subscription
-				if err := s.deliver(t.Context(), &claimed); err != nil {
+				if err := s.deliver(t.Context(), &claim{sub: claimed}); err != nil {
 					t.Fatal(err)
 				}
 				p := store.Progress
@@ -185,7 +185,7 @@ func TestPassedEventsEndFailures(t *testing.T) {
 		store.Head = head
 		s := New(Options{Store: store, Sources: from(events), Sender: to, Retry: Retry{For: time.Hour}})
 		claimed := store.Subscription
-		if err := s.deliver(t.Context(), &claimed); err != nil {
+		if err := s.deliver(t.Context(), &claim{sub: claimed}); err != nil {
 			t.Fatal(err)
 		}
 		return store.Progress
@@ -233,7 +233,7 @@ func TestAListThatGrowsIsReadAgain(t *testing.T) {
 		}}
 		s := New(Options{Store: store, Sources: from(list{e}), Sender: &recorder{}})
 		claimed := store.Subscription
-		if err := s.deliver(t.Context(), &claimed); err != nil {
+		if err := s.deliver(t.Context(), &claim{sub: claimed}); err != nil {
 			t.Fatal(err)
 		}
 		if p := store.Progress; p.Cursor != 1 || !p.ClaimedUntil.IsZero() || !p.DueAt.Equal(time.Unix(2000, 0)) {

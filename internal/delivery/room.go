@@ -2,57 +2,145 @@ package delivery
 
 import "time"
 
+// Pace selects a lane. Deliveries share the slots of a node in two lanes, so that receivers that
+// fail, stall or respond slowly do not take the slots of those that work.
+type Pace int
+
+// The lanes. A delivery begins in the fast lane, unless its last attempt failed or was slow. If an
+// attempt takes longer than slowAfter, it moves to the slow lane.
+const (
+	Fast Pace = iota
+	Slow
+)
+
 // Limits of one node. The owner of a subscription chooses the receiver, so each owner (an
 // org) gets a limited share: slow receivers delay the deliveries of their own org only.
 const (
-	slots       = 64
-	perOrg      = 8
-	perReceiver = 4
+	fastSlots, fastPerOrg = 64, 8
+	slowSlots, slowPerOrg = 192, 16
+	// fastReserve is the part of the fast lane for orgs that have nothing in the slow lane.
+	fastReserve = 16
+
+	perReceiver = 4 // of one org, in each lane
+	slowAfter   = time.Second
 	// Bytes of the requests in flight. Small requests are not counted; the slots limit them.
 	roomBytes       = 64 << 20
 	roomBytesPerOrg = 16 << 20
 	smallDelivery   = 64 << 10
+	// maxKnown limits the subscriptions that are remembered as slow.
+	maxKnown = 1024
 )
 
-// Load is the room that the deliveries of one org use.
-type Load struct {
-	Slots int
-	Bytes int64
+// Target is a receiver of one org. Orgs that send to the same host do not share its limit.
+type Target struct{ Owner, Receiver string }
+
+// Lane is what is left of a lane.
+type Lane struct {
+	Most        int // further deliveries
+	PerOrg      int
+	PerReceiver int
+	Reserve     int            // slots for owners that have nothing in the slow lane
+	Orgs        map[string]int // in flight, by owner
+	Receivers   map[Target]int // in flight, by receiver
 }
 
 // Room is the capacity that a node has left. The store asks it which subscriptions fit.
 type Room struct {
-	Most        int // further deliveries
-	PerOrg      int
-	PerReceiver int
-	Bytes       int64 // of further deliveries
+	Lanes       [2]Lane // by Pace
+	Bytes       int64   // of further deliveries
 	BytesPerOrg int64
-	Receivers   map[string]int  // requests in flight, by receiver
-	Orgs        map[string]Load // load, by owner
-	Claim       time.Duration   // the length of a claim
+	Held        map[string]int64 // bytes in flight, by owner
+	Known       map[Key]struct{} // subscriptions whose last attempt was slow
+	Claim       time.Duration    // the length of a claim
 }
 
-// Left returns how many further deliveries of an owner fit, as far as slots are concerned.
-func (r *Room) Left(owner string) int { return min(r.Most, r.PerOrg-r.Orgs[owner].Slots) }
+// Pace returns the lane in which a subscription with so many failed attempts begins.
+func (r *Room) Pace(k Key, attempts int) Pace {
+	if _, slow := r.Known[k]; slow || attempts > 0 {
+		return Slow
+	}
+	return Fast
+}
 
-// Full reports whether a receiver already has as many requests in flight as it may have.
-func (r *Room) Full(receiver string) bool { return r.Receivers[receiver] >= r.PerReceiver }
+// Free returns how many further deliveries fit into both lanes.
+func (r *Room) Free() int { return r.Lanes[Fast].Most + r.Lanes[Slow].Most }
 
-// Take takes the room for a delivery and reports whether it fits. held is the number of
-// bytes that it counts. An org without other deliveries may exceed its share of bytes.
-func (r *Room) Take(owner, receiver string, size int64) (held int64, fits bool) {
-	load, size := r.Orgs[owner], weight(size)
-	if r.Left(owner) <= 0 || r.Full(receiver) {
+// Share returns how many deliveries of one owner a claim takes into each lane if so many owners have
+// due ones.
+func (r *Room) Share(owners int) (share [2]int) {
+	for p := range r.Lanes {
+		share[p] = max(1, r.Lanes[p].Most/max(1, owners))
+	}
+	return share
+}
+
+// InUse returns how many deliveries of an owner are in flight.
+func (r *Room) InUse(owner string) int { return r.Lanes[Fast].Orgs[owner] + r.Lanes[Slow].Orgs[owner] }
+
+// Left returns how many further deliveries of an owner fit into a lane. An owner with deliveries in
+// flight gets at most half of what is free, so the last slots remain for those who have none.
+func (r *Room) Left(p Pace, owner string) int {
+	l := &r.Lanes[p]
+	free := l.Most
+	if r.Lanes[Slow].Orgs[owner] > 0 {
+		free -= l.Reserve
+	}
+	return min(free, min(l.PerOrg, max(1, l.Most/2))-l.Orgs[owner])
+}
+
+// Full returns the receivers of an owner that already have as many requests in flight as a lane
+// allows.
+func (r *Room) Full(p Pace, owner string) (receivers []string) {
+	for t, n := range r.Lanes[p].Receivers {
+		if t.Owner == owner && n >= r.Lanes[p].PerReceiver {
+			receivers = append(receivers, t.Receiver)
+		}
+	}
+	return receivers
+}
+
+// Take takes the room for a delivery and reports whether it fits. held is the number of bytes that
+// it counts. An org without large deliveries in flight may exceed its share of bytes.
+func (r *Room) Take(p Pace, t Target, size int64) (held int64, fits bool) {
+	size, has := weight(size), r.Held[t.Owner]
+	if size > 0 && (size > r.Bytes || has > 0 && has+size > min(r.BytesPerOrg, r.Bytes/2)) {
 		return 0, false
 	}
-	if size > 0 && (size > r.Bytes || load.Bytes > 0 && load.Bytes+size > r.BytesPerOrg) {
+	if !r.enter(p, t) {
 		return 0, false
 	}
-	r.Most--
-	r.Bytes -= size
-	r.Receivers[receiver]++
-	r.Orgs[owner] = Load{load.Slots + 1, load.Bytes + size}
+	if size > 0 {
+		r.Bytes -= size
+		r.Held[t.Owner] = has + size
+	}
 	return size, true
+}
+
+// enter takes a slot of a lane and reports whether there was one.
+func (r *Room) enter(p Pace, t Target) bool {
+	l := &r.Lanes[p]
+	if r.Left(p, t.Owner) <= 0 || l.Receivers[t] >= l.PerReceiver {
+		return false
+	}
+	l.Most--
+	l.Orgs[t.Owner]++
+	l.Receivers[t]++
+	return true
+}
+
+// leave gives back a slot of a lane.
+func (r *Room) leave(p Pace, t Target) {
+	l := &r.Lanes[p]
+	l.Most++
+	less(l.Orgs, t.Owner, 1)
+	less(l.Receivers, t, 1)
+}
+
+// less subtracts n from a count and removes a count of zero.
+func less[K comparable, N int | int64](counts map[K]N, k K, n N) {
+	if counts[k] -= n; counts[k] == 0 {
+		delete(counts, k)
+	}
 }
 
 // weight returns the bytes that a delivery of the size counts: none if it is small, and at

@@ -68,8 +68,8 @@ func (s *Service) Retry(ctx context.Context, k Key, allow func(Progress) error) 
 
 const pollEvery = time.Second
 
-// Run delivers until ctx ends, then waits for the requests in flight. Polling finds retries
-// that have become due, and claims of other nodes that expired.
+// Run delivers until ctx ends, then waits for the requests in flight, at most StopGrace. Polling
+// finds retries that have become due, and claims of nodes that are gone.
 func (s *Service) Run(ctx context.Context) {
 	if s.sender == nil {
 		return
@@ -77,6 +77,7 @@ func (s *Service) Run(ctx context.Context) {
 	defer s.work.Wait()
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
+	s.releaseLost(ctx)
 	for {
 		if err := s.startDue(ctx); err != nil && ctx.Err() == nil {
 			s.onError(err)
@@ -86,7 +87,15 @@ func (s *Service) Run(ctx context.Context) {
 			return
 		case <-s.wake:
 		case <-poll.C:
+			s.releaseLost(ctx)
 		}
+	}
+}
+
+// releaseLost makes due what nodes that are gone had claimed.
+func (s *Service) releaseLost(ctx context.Context) {
+	if err := s.store.Release(ctx); err != nil && ctx.Err() == nil {
+		s.onError(err)
 	}
 }
 
@@ -97,8 +106,8 @@ func (s *Service) startDue(ctx context.Context) error {
 		// A claim that is committed while the server stops must be released, or nobody works on it
 		// until it expires.
 		claimed, err := s.inFlight.claim(context.WithoutCancel(ctx))
-		for i := range claimed {
-			s.work.Go(func() { s.run(ctx, &claimed[i]) })
+		for _, c := range claimed {
+			s.work.Go(func() { s.run(ctx, c) })
 		}
 		if err != nil || len(claimed) == 0 {
 			return err
@@ -114,7 +123,7 @@ func (s *Service) run(ctx context.Context, c *claim) {
 	if c.fits {
 		defer s.Nudge()
 		defer s.inFlight.free(c)
-		err = s.deliver(ctx, &c.sub)
+		err = s.deliver(ctx, c)
 	} else {
 		err = s.release(context.WithoutCancel(ctx), &c.sub, c.sub.Cursor)
 	}

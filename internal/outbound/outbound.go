@@ -26,6 +26,10 @@ type Options struct {
 	Allow []string // host, host:port, IP or CIDR that is allowed although it is not public, also over http
 	Flag  string   // the operator's flag that sets Allow, for error messages
 
+	// Apart keeps requests to one host from waiting for each other: there is no limit of connections,
+	// and no HTTP/2, whose requests share one. The caller limits the number of requests.
+	Apart bool
+
 	Resolver *net.Resolver // nil: the system's
 	TLS      *tls.Config   // nil: the system's roots
 }
@@ -59,25 +63,31 @@ const maxHeader = 64 << 10
 func (g *Guard) Client(timeout time.Duration) *http.Client {
 	open := &net.Dialer{Resolver: g.o.Resolver}
 	guarded := &net.Dialer{Resolver: g.o.Resolver, Control: g.control}
-	return &http.Client{
-		Timeout: timeout,
-		Transport: &http.Transport{
-			Proxy: nil, // a proxy would connect for us, unchecked
-			DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-				if host, port, err := net.SplitHostPort(addr); err == nil && g.allow.hasName(host, port) {
-					return open.DialContext(ctx, network, addr)
-				}
-				return guarded.DialContext(ctx, network, addr)
-			},
-			TLSClientConfig:        g.o.TLS,
-			ForceAttemptHTTP2:      true,
-			DisableCompression:     true,
-			MaxIdleConns:           64,
-			MaxIdleConnsPerHost:    4,
-			MaxConnsPerHost:        16,
-			IdleConnTimeout:        30 * time.Second,
-			MaxResponseHeaderBytes: maxHeader,
+	t := &http.Transport{
+		Proxy: nil, // a proxy would connect for us, unchecked
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if host, port, err := net.SplitHostPort(addr); err == nil && g.allow.hasName(host, port) {
+				return open.DialContext(ctx, network, addr)
+			}
+			return guarded.DialContext(ctx, network, addr)
 		},
+		TLSClientConfig:        g.o.TLS,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true,
+		MaxIdleConns:           64,
+		MaxIdleConnsPerHost:    4,
+		MaxConnsPerHost:        16,
+		IdleConnTimeout:        30 * time.Second,
+		MaxResponseHeaderBytes: maxHeader,
+	}
+	if g.o.Apart {
+		t.Protocols = new(http.Protocols)
+		t.Protocols.SetHTTP1(true)
+		t.MaxIdleConnsPerHost, t.MaxConnsPerHost = 16, 0
+	}
+	return &http.Client{
+		Timeout:       timeout,
+		Transport:     t,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

@@ -2,8 +2,13 @@ package outbound
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func guardFor(t *testing.T, allow ...string) *Guard {
@@ -114,4 +119,47 @@ func TestTheOperatorsListLetsThrough(t *testing.T) {
 			t.Errorf("%q: err = %v, want one that names the entry", bad, err)
 		}
 	}
+}
+
+// Requests to one host that must not wait for each other have a connection each.
+func TestRequestsApartDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	const n = 40
+	var arrived atomic.Int64
+	all := make(chan struct{})
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 1 {
+			t.Errorf("protocol = %s, want HTTP/1.1", r.Proto)
+		}
+		if arrived.Add(1) == n {
+			close(all)
+		}
+		select { // responds when all are here
+		case <-all:
+		case <-r.Context().Done():
+		}
+	}))
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	t.Cleanup(srv.Close)
+	g, err := New(Options{
+		Allow: []string{"127.0.0.1"}, Apart: true, TLS: srv.Client().Transport.(*http.Transport).TLSClientConfig,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := g.Client(30 * time.Second)
+	defer client.CloseIdleConnections()
+	var done sync.WaitGroup
+	for range n {
+		done.Go(func() {
+			res, err := client.Get(srv.URL)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = res.Body.Close()
+		})
+	}
+	done.Wait()
 }

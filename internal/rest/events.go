@@ -74,10 +74,13 @@ func (eventNumber) Schema(huma.Registry) *huma.Schema {
 // sinceNow is the value of since for the end of the log.
 const sinceNow = "now"
 
+// sincePattern is that of a time or sinceNow. Generators of clients make a plain string of it, which
+// they cannot of an alternative.
+const sincePattern = "^(" + sinceNow + "|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])" +
+	"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9]))$"
+
 func (eventSince) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{OneOf: []*huma.Schema{
-		{Type: huma.TypeString, Format: "date-time"}, {Type: huma.TypeString, Enum: []any{sinceNow}},
-	}, Examples: []any{sinceNow}}
+	return &huma.Schema{Type: huma.TypeString, Pattern: sincePattern, Examples: []any{sinceNow}}
 }
 
 // maxTypes is enough for all types.

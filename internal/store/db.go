@@ -12,6 +12,8 @@ type db struct {
 	lane  *lane // for slow reads
 	now   func() time.Time
 	hooks *hooks
+	// claimer names this server in the claims of deliveries; empty for a command. See claims.go.
+	claimer string
 }
 
 // engine is implemented by SQLite and PostgreSQL.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/parley-dev/parley/internal/delivery"
@@ -41,7 +42,7 @@ func (r *progressRow) fill() {
 
 func (x *tx) writeProgress(k delivery.Key, p *delivery.Progress) {
 	x.exec(`UPDATE push_configs SET cursor = $4, state = $5, due_at = $6, claimed_until = $7, attempts = $8,
-			last_error = $9, last_attempt_at = $10
+			last_error = $9, last_attempt_at = $10, claimed_by = `+keepClaimer("$7")+`
 		WHERE org_id = $1 AND uid = $2 AND id = $3`,
 		k.Org, k.Topic, k.ID, p.Cursor, string(p.State), micros(p.DueAt), micros(p.ClaimedUntil), p.Attempts,
 		p.LastError, micros(p.LastAttemptAt))
@@ -105,9 +106,9 @@ func (ds Deliveries) Claim(ctx context.Context, room delivery.Room) ([]delivery.
 		return nil, err
 	}
 	var keys []dueKey
-	share := max(1, room.Most/len(orgs))
-	for _, org := range orgs[:min(len(orgs), room.Most)] {
-		found, err := ds.duePushes(ctx, org, &room, min(share, room.Left(org)))
+	share := room.Share(len(orgs))
+	for _, org := range orgs[:min(len(orgs), room.Free())] {
+		found, err := ds.duePushes(ctx, org, &room, share)
 		if err != nil {
 			return nil, err
 		}
@@ -151,7 +152,8 @@ func (ds Deliveries) claim(
 		row.fill()
 		sub.DueAt = ds.clockOr(fromMicros(clock)).Add(length).Truncate(time.Microsecond)
 		sub.ClaimedUntil = sub.DueAt
-		x.writeProgress(k.Key, &sub.Progress)
+		x.exec(`UPDATE push_configs SET due_at = $4, claimed_until = $4, claimed_by = $5
+			WHERE org_id = $1 AND uid = $2 AND id = $3`, k.Org, k.Topic, k.ID, micros(sub.DueAt), ds.claimer)
 		*out = append(*out, sub)
 		return nil
 	}, fmt.Sprintf(`SELECT sender_org, receiver, url, token, scheme, credentials, form, %s, %s FROM push_configs
@@ -172,13 +174,13 @@ func (ds Deliveries) dueOrgs(ctx context.Context, room *delivery.Room) ([]string
 	err := each(ctx, ds.eng, func(r rows) error {
 		var o candidate
 		err := r.Scan(&o.org, &o.due)
-		if room.Left(o.org) > 0 {
+		if room.Left(delivery.Fast, o.org) > 0 || room.Left(delivery.Slow, o.org) > 0 {
 			found = append(found, o)
 		}
 		return err
 	}, fmt.Sprintf(dueOrgs, now.sql), now.args...)
 	slices.SortFunc(found, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(room.Orgs[a.org].Slots, room.Orgs[b.org].Slots), cmp.Compare(a.due, b.due))
+		return cmp.Or(cmp.Compare(room.InUse(a.org), room.InUse(b.org)), cmp.Compare(a.due, b.due))
 	})
 	out := make([]string, len(found))
 	for i := range found {
@@ -206,48 +208,63 @@ const dueOrgs = withOrgs + `
 // not stall.
 const pushWindow = 4096
 
-// duePushes chooses up to most due subscriptions of an org and reserves room for them.
-func (ds Deliveries) duePushes(ctx context.Context, org string, room *delivery.Room, most int) ([]dueKey, error) {
+// duePushes chooses due subscriptions of an org, in each lane at most its share, and reserves room
+// for them.
+func (ds Deliveries) duePushes(
+	ctx context.Context, org string, room *delivery.Room, share [2]int,
+) ([]dueKey, error) {
 	now := ds.d.clockNow(ds.now)
-	most = max(most, 0)
 	args := append(now.args, org) // now.args is not shared
-	stalling, sep := "", " WHERE d.receiver NOT IN ("
 	mine := len(args)
-	for receiver := range room.Receivers {
-		if room.Full(receiver) {
-			args = append(args, receiver)
-			stalling += fmt.Sprintf("%s$%d", sep, len(args))
-			sep = ", "
+	most := 0
+	var lanes []string // conditions for the lanes that have room
+	for pace, lane := range [...]string{delivery.Fast: "d.attempts = 0", delivery.Slow: "d.attempts > 0"} {
+		n := min(share[pace], room.Left(delivery.Pace(pace), org))
+		if n <= 0 {
+			continue
 		}
+		most += n
+		if full := room.Full(delivery.Pace(pace), org); len(full) > 0 {
+			marks := make([]string, len(full))
+			for i, receiver := range full {
+				args = append(args, receiver)
+				marks[i] = fmt.Sprintf("$%d", len(args))
+			}
+			lane += " AND d.receiver NOT IN (" + strings.Join(marks, ", ") + ")"
+		}
+		lanes = append(lanes, lane)
 	}
-	if stalling != "" {
-		stalling += ")"
+	if len(lanes) == 0 {
+		return nil, nil
 	}
 	var out []dueKey
 	err := each(ctx, ds.eng, func(r rows) error {
 		k := dueKey{Key: delivery.Key{Kind: dispatch.PushKind}}
 		var receiver string
-		if err := r.Scan(&k.Org, &k.Topic, &k.ID, &receiver, &k.size); err != nil {
+		var attempts int
+		if err := r.Scan(&k.Org, &k.Topic, &k.ID, &receiver, &attempts, &k.size); err != nil {
 			return err
 		}
-		if len(out) >= most {
+		pace := room.Pace(k.Key, attempts)
+		if share[pace] <= 0 {
 			return nil
 		}
-		if _, fits := room.Take(org, receiver, k.size); fits {
+		if _, fits := room.Take(pace, delivery.Target{Owner: org, Receiver: receiver}, k.size); fits {
+			share[pace]--
 			out = append(out, k)
 		}
 		return nil
-	}, fmt.Sprintf(duePushes, mine, now.sql, pushWindow, stalling, 8*most), args...)
+	}, fmt.Sprintf(duePushes, mine, now.sql, pushWindow, strings.Join(lanes, " OR "), 8*most), args...)
 	return out, err
 }
 
 // duePushes reads the rows of the window from the index alone.
-const duePushes = `SELECT d.org_id, d.uid, d.id, d.receiver,
+const duePushes = `SELECT d.org_id, d.uid, d.id, d.receiver, d.attempts,
 		coalesce((SELECT t.size FROM tasks t WHERE t.org_id = d.org_id AND t.uid = d.uid), 0)
 	FROM (
-		SELECT org_id, uid, id, receiver, due_at FROM push_configs
+		SELECT org_id, uid, id, receiver, attempts, due_at FROM push_configs
 		WHERE sender_org = $%d AND due_at > 0 AND due_at <= %s ORDER BY due_at LIMIT %d
-	) d%s ORDER BY d.due_at LIMIT %d`
+	) d WHERE %s ORDER BY d.due_at LIMIT %d`
 
 // countDue adds up the due subscriptions org by org. The index begins with the org, so
 // subscriptions that are due later, possibly many more, are not read.

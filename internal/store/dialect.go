@@ -78,6 +78,7 @@ type dialect struct {
 
 	hasCompatible string // counts the column compatible of schema_migrations
 	makeNodes     string // creates the table of nodes; empty if there is only one node
+	claimLost     string // the condition that the claim of a row is one of a node that is gone; see claims.go
 }
 
 var sqliteDialect = dialect{
@@ -88,6 +89,7 @@ var sqliteDialect = dialect{
 	orFail:       func(update string) string { return update },
 	leaseClock:   func(mark string) string { return mark },
 	clock:        "0",
+	claimLost:    sqliteClaimLost,
 	clockNow:     func(now func() time.Time) statement { return statement{sql: "$1", args: []any{micros(now())}} },
 	leaseUntil:   func(mark string, _ time.Duration, until time.Time) (string, any) { return mark, micros(until) },
 	index:        func(t *tx, _ *proposal.Proposal) { t.unindexed++ }, // see lite_indexer.go
@@ -212,6 +214,7 @@ var postgresDialect = dialect{
 	hasCompatible: `SELECT count(*) FROM pg_attribute
 		WHERE attrelid = 'schema_migrations'::regclass AND attname = 'compatible' AND NOT attisdropped`,
 	makeNodes: makeNodes,
+	claimLost: postgresClaimLost,
 }
 
 func postgresMatch(words []string) string {

@@ -109,7 +109,27 @@ func openPostgres(ctx context.Context, o Options, met *metrics, hooks *hooks) (_
 		dialWell(cc, &e.hosts, "")
 		return pgx.ConnectConfig(ctx, cc)
 	}
-	e.pulse = newPulse(connect, e.leashes.pullAll, e.resetPools)
+	// The connection of the pulse shows other nodes that this one runs; see claims.go.
+	hold := func(ctx context.Context, conn *pgx.Conn) error {
+		if o.Node == "" || e.pooled {
+			return nil
+		}
+		_, err := conn.Exec(ctx, holdNode, o.Node)
+		return err
+	}
+	if err := hold(ctx, first); err != nil {
+		return nil, fmt.Errorf("lock the name of this node: %w", err)
+	}
+	e.pulse = newPulse(func(ctx context.Context) (*pgx.Conn, error) {
+		conn, err := connect(ctx)
+		if err == nil {
+			if err = hold(ctx, conn); err != nil {
+				closeSoon(conn)
+				conn = nil
+			}
+		}
+		return conn, err
+	}, e.leashes.pullAll, e.resetPools)
 	e.probe = &pgProbe{connect: connect, pulse: e.pulse, onReadOnly: e.failOver, one: make(chan struct{}, 1)}
 	e.pulse.start(first)
 	met.observePool(e.pool)

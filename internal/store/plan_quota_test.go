@@ -28,6 +28,10 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 	s.eng = a
 	who := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
 	key := identity.Key{Principal: who, CreatedAt: s.now()}
+	lane := delivery.Lane{
+		Most: 8, PerOrg: 8, PerReceiver: 1, Receivers: map[delivery.Target]int{{Owner: "acme", Receiver: "r"}: 1},
+	}
+	room := &delivery.Room{Lanes: [2]delivery.Lane{lane, lane}}
 	for name, c := range map[string]struct {
 		run   func() error
 		index []string // one for each query, in order
@@ -67,7 +71,7 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 			false,
 		},
 		"due pushes": {
-			func() error { _, err := s.Deliveries().duePushes(t.Context(), "acme", &delivery.Room{}, 8); return err },
+			func() error { _, err := s.Deliveries().duePushes(t.Context(), "acme", room, [2]int{8, 8}); return err },
 			[]string{"COVERING INDEX push_due (sender_org=? AND due_at>? AND due_at<?)"},
 			false,
 		},
@@ -173,7 +177,7 @@ func TestPostgresFindsDuePushesByARangeOfTheIndex(t *testing.T) {
 	now := s.d.clockNow(s.now).sql
 	for name, sql := range map[string]string{
 		"count":  fmt.Sprintf(countDue, now),
-		"search": strings.ReplaceAll(fmt.Sprintf(duePushes, 1, now, 10, "", 10), "$1", "'acme'"),
+		"search": strings.ReplaceAll(fmt.Sprintf(duePushes, 1, now, 10, "d.attempts = 0", 10), "$1", "'acme'"),
 	} {
 		plan := strings.Join(explain(t, s, func(r rows) (step string, err error) {
 			err = r.Scan(&step)

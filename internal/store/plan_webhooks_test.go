@@ -10,14 +10,15 @@ import (
 // Idle webhooks, possibly of thousands of orgs, cost a claim nothing.
 func TestDueWebhooksAreFoundByTheirIndexes(t *testing.T) {
 	t.Parallel()
-	s, err := Open(t.Context(), Options{Dir: t.TempDir()})
+	s, err := Open(t.Context(), Options{Dir: t.TempDir(), Node: "n1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
 	a := &asked{engine: s.eng}
 	s.eng = a
-	room := &delivery.Room{Most: 8, PerOrg: 8, PerReceiver: 4}
+	lane := delivery.Lane{Most: 8, PerOrg: 8, PerReceiver: 4}
+	room := &delivery.Room{Lanes: [2]delivery.Lane{lane, lane}}
 	for name, c := range map[string]struct {
 		run   func() error
 		index []string // one for each query, in order
@@ -32,10 +33,14 @@ func TestDueWebhooksAreFoundByTheirIndexes(t *testing.T) {
 		},
 		"due webhooks": {
 			func() error {
-				_, _, err := s.Webhooks().dueIn(t.Context(), dueOrg{org: "acme", due: 1, news: true}, room, 8)
+				_, _, err := s.Webhooks().dueIn(t.Context(), dueOrg{org: "acme", due: 1, news: true}, room, [2]int{8, 8})
 				return err
 			},
 			[]string{"INDEX webhooks_idle (org_id=? AND cursor<?)", "INDEX webhooks_due (org_id=? AND due_at>? AND due_at<?)"},
+		},
+		"lost claims": {
+			func() error { return s.Webhooks().Release(t.Context()) },
+			[]string{"COVERING INDEX webhooks_claimed"},
 		},
 		"behind": {
 			func() error { _, err := s.Webhooks().Behind(t.Context()); return err },

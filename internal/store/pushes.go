@@ -107,7 +107,7 @@ func (x *tx) setPush(ctx context.Context, cur *task.Current, c *task.Change) err
 		return err
 	}
 	x.exec(`UPDATE push_configs SET url = $4, receiver = $5, token = $6, scheme = $7, credentials = $8, form = $9,
-			state = $10, due_at = $11, claimed_until = 0, attempts = 0, last_error = ''
+			state = $10, due_at = $11, claimed_until = 0, claimed_by = '', attempts = 0, last_error = ''
 		WHERE org_id = $1 AND uid = $2 AND id = $3`,
 		t.Org, t.UID, p.ID, p.URL, p.Receiver(), p.Token, p.Scheme, p.Credentials, string(p.Form), string(state), due)
 	return nil

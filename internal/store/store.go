@@ -86,7 +86,8 @@ func prepare(ctx context.Context, o *Options) (*Store, error) {
 	}
 	o.fence = newFence(len(o.schema))
 	s := &Store{
-		db: &db{now: o.Now, hooks: newHooks(o.Records)}, met: newMetrics(), fence: o.fence, node: o.Node, version: o.Version,
+		db:  &db{now: o.Now, hooks: newHooks(o.Records), claimer: o.Node},
+		met: newMetrics(), fence: o.fence, node: o.Node, version: o.Version,
 	}
 	if s.now == nil {
 		s.now = func() time.Time { return time.Now().UTC() }
@@ -101,7 +102,13 @@ func prepare(ctx context.Context, o *Options) (*Store, error) {
 			return nil, errors.New("the database URL must start with postgres://")
 		}
 		s.d = &postgresDialect
-		s.eng, err = openPostgres(ctx, *o, s.met, s.hooks)
+		var e *pg
+		if e, err = openPostgres(ctx, *o, s.met, s.hooks); err != nil {
+			return nil, err
+		}
+		if s.eng = e; e.pooled && o.Node != "" {
+			s.claimer = unlocked + o.Node
+		}
 	case o.Dir != "":
 		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 			return nil, fmt.Errorf("create the data folder: %w", err)

@@ -212,7 +212,8 @@ func (s Webhooks) Change(
 		if c.Changed || c.Restart {
 			t.exec(`UPDATE webhooks SET url = $3, receiver = $4, types = $5, categories = $6, priorities = $7,
 					description = $8, state = $9, format = $10, updated_at = $11, version = $12, cursor = $13, attempts = $14,
-					last_error = $15, failing_since = $16, due_at = $17, claimed_until = $18
+					last_error = $15, failing_since = $16, due_at = $17, claimed_until = $18,
+					claimed_by = `+keepClaimer("$18")+`
 				WHERE org_id = $1 AND id = $2`,
 				org, id, out.URL, out.Receiver(), joined(out.Types), joined(out.Categories), joined(out.Priorities),
 				out.Description, string(out.State), string(out.Format), micros(out.UpdatedAt), out.Version, out.Cursor,
@@ -281,7 +282,7 @@ func (r *webhookRow) set(p *delivery.Progress) {
 
 func (t *tx) writeWebhookProgress(r *webhookRow) {
 	t.exec(`UPDATE webhooks SET cursor = $3, state = $4, due_at = $5, claimed_until = $6, attempts = $7, last_error = $8,
-			last_attempt_at = $9, failing_since = $10, tried = $11
+			last_attempt_at = $9, failing_since = $10, tried = $11, claimed_by = `+keepClaimer("$6")+`
 		WHERE org_id = $1 AND id = $2`,
 		r.Org, r.ID, r.Cursor, string(r.State), r.due, r.claimed, r.Attempts, r.LastError,
 		micros(r.LastAttemptAt), micros(r.FailingSince), r.tried)

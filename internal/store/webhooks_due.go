@@ -68,14 +68,13 @@ func (s Webhooks) Claim(
 		return nil, nil, err
 	}
 	slices.SortFunc(orgs, func(a, b dueOrg) int {
-		return cmp.Or(cmp.Compare(room.Orgs[a.org].Slots, room.Orgs[b.org].Slots), cmp.Compare(a.due, b.due))
+		return cmp.Or(cmp.Compare(room.InUse(a.org), room.InUse(b.org)), cmp.Compare(a.due, b.due))
 	})
 	type key struct{ org, id string }
 	var keys []key
-	share := max(1, room.Most/len(orgs))
+	share := room.Share(len(orgs))
 	for _, o := range orgs {
-		most := min(share, room.Left(o.org))
-		ids, more, err := s.dueIn(ctx, o, &room, most)
+		ids, more, err := s.dueIn(ctx, o, &room, share)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -119,7 +118,8 @@ func (s Webhooks) claim(
 		r.fill(s.now())
 		r.due = micros(s.clockOr(fromMicros(clock)).Add(length))
 		r.claimed = r.due
-		t.writeWebhookProgress(&r)
+		t.exec(`UPDATE webhooks SET due_at = $3, claimed_until = $3, claimed_by = $4 WHERE org_id = $1 AND id = $2`,
+			org, id, r.due, s.claimer)
 		*out = append(*out, delivery.Subscription{
 			Key: delivery.Key{Kind: webhook.Kind, Org: org, ID: id}, Owner: org, Receiver: r.Receiver(), URL: r.URL,
 			Progress: r.progress(),
@@ -186,13 +186,12 @@ const dueWebhookOrgs = `WITH RECURSIVE orgs (org) AS (
 		FROM orgs WHERE org IS NOT NULL
 	) first WHERE due <= %s`
 
-// dueIn chooses up to most due webhooks of an org and reserves room for them. more reports whether
-// there are others. Webhooks whose last attempt failed get at most half of the slots of the org, so
-// that receivers that stall do not delay those that work.
+// dueIn chooses due webhooks of an org, in each lane at most its share, and reserves room for them.
+// more reports whether there are others.
 func (s Webhooks) dueIn(
-	ctx context.Context, o dueOrg, room *delivery.Room, most int,
+	ctx context.Context, o dueOrg, room *delivery.Room, share [2]int,
 ) (ids []string, more bool, err error) {
-	if most <= 0 {
+	if room.Left(delivery.Fast, o.org) <= 0 && room.Left(delivery.Slow, o.org) <= 0 {
 		return nil, true, nil
 	}
 	choose := func(r rows) error {
@@ -201,11 +200,13 @@ func (s Webhooks) dueIn(
 		if err := r.Scan(&id, &receiver, &attempts); err != nil {
 			return err
 		}
-		fits := len(ids) < most && (attempts == 0 || room.Left(o.org) > room.PerOrg/2)
+		pace := room.Pace(delivery.Key{Kind: webhook.Kind, Org: o.org, ID: id}, attempts)
+		fits := share[pace] > 0
 		if fits {
-			_, fits = room.Take(o.org, receiver, 0)
+			_, fits = room.Take(pace, delivery.Target{Owner: o.org, Receiver: receiver}, 0)
 		}
 		if fits {
+			share[pace]--
 			ids = append(ids, id)
 		}
 		more = more || !fits

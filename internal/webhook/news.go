@@ -82,6 +82,9 @@ func (d *due) Claim(ctx context.Context, r delivery.Room) ([]delivery.Subscripti
 	return claimed, err
 }
 
+// Release implements delivery.Store.
+func (d *due) Release(ctx context.Context) error { return d.store.Release(ctx) }
+
 // Update implements delivery.Store.
 func (d *due) Update(
 	ctx context.Context, k delivery.Key, decide func(delivery.Progress, time.Time) (delivery.Progress, error),

@@ -119,7 +119,12 @@ func (s *Service) sendNow(
 		Seq: e.Seq, ID: e.ID, Attempt: 1, Header: header, Body: body, Sign: out.Sign,
 	}
 	began := time.Now()
-	failure := s.sender.Send(ctx, r)
+	failure := s.sendUntilStop(ctx, r)
+	if failure != nil && s.stopped.Err() != nil {
+		err := errs.New(errs.Unavailable, "webhook.stopping", "the server is stopping; repeat the request")
+		err.RetryAfter = time.Second
+		return Delivery{}, err
+	}
 	d := Delivery{
 		EventID: e.ID, Type: e.Type, Seq: e.Seq, At: s.now(), Attempt: 1, Status: r.Response.Status,
 		Latency: time.Since(began), Response: r.Response.Text, Outcome: delivery.Delivered,
@@ -137,6 +142,17 @@ func (s *Service) sendNow(
 }
 
 const recordWithin = 5 * time.Second
+
+func (s *Service) sendUntilStop(ctx context.Context, r *delivery.Request) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.stopped, cancel)()
+	return s.sender.Send(ctx, r)
+}
+
+// Stop cancels pings and redeliveries of one event that are still in progress after
+// delivery.StopGrace, so that the server does not wait for their receivers.
+func (s *Service) Stop() { time.AfterFunc(delivery.StopGrace, s.stop) }
 
 // RedeliverSince moves the cursor of a webhook back, so that it gets all events since a time again.
 func (s *Service) RedeliverSince(ctx context.Context, a identity.Access, id string, since time.Time) (Webhook, error) {

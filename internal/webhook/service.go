@@ -51,6 +51,9 @@ type Service struct {
 	engine *delivery.Service
 	asked  asked
 	counts counts
+
+	stopped context.Context // canceled by Stop; not the context of a request
+	stop    context.CancelFunc
 }
 
 // NewService returns the service. It delivers nothing until Run is called.
@@ -66,6 +69,7 @@ func NewService(o Options) *Service {
 		most: o.Most, onAttempt: o.OnAttempt, onError: o.OnError,
 		due: due{store: o.Store, news: news{orgs: map[string]struct{}{}}}, asked: asked{orgs: map[string]int{}},
 	}
+	s.stopped, s.stop = context.WithCancel(context.Background())
 	s.engine = delivery.New(delivery.Options{
 		Store: &s.due, Sources: map[delivery.Kind]delivery.Source{Kind: source{s}}, Sender: o.Sender, Retry: o.Retry,
 		OnAttempt: o.OnAttempt, OnError: o.OnError,

@@ -37,6 +37,8 @@ type Store interface {
 	// Claim is that of delivery.Store. It also takes webhooks of the orgs in news that are behind
 	// the end of the log. left are those of these orgs that have more such webhooks.
 	Claim(ctx context.Context, r delivery.Room, news []string) (claimed []delivery.Subscription, left []string, err error)
+	// Release is that of delivery.Store.
+	Release(ctx context.Context) error
 	// Progress is Update of delivery.Store. It adds p.Tried to the deliveries. A webhook that is
 	// now Dead has failed, which is an event.
 	Progress(ctx context.Context, org, id string,

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -40,11 +41,12 @@ func testPushOrgs(w *world) {
 			ID: "stall", URL: fmt.Sprintf("https://stall-%d.example/", i),
 		})
 	}
-	w.until("the stalling ones hold their share", func() bool { return len(r.seqs("stall")) == 8 })
+	const share = 8 + 16 // of both lanes
+	w.until("the stalling ones hold their share", func() bool { return len(r.seqs("stall")) == share })
 	t := w.sendPushed(w.call("acme", "user:ann", "bob"), "quick", hook("quick"))
 	w.until("the other org's push arrives", func() bool { return w.push(t.UID, "quick").Cursor == 2 })
-	if got := len(r.seqs("stall")); got != 8 {
-		w.Errorf("%d deliveries of one org at once, want 8", got)
+	if got := len(r.seqs("stall")); got != share {
+		w.Errorf("%d deliveries of one org at once, want %d", got, share)
 	}
 	release()
 	w.until("the stalling ones have all", func() bool { return len(r.seqs("stall")) == n })
@@ -64,13 +66,6 @@ func testPushClaims(w *world) {
 	w.advance(time.Second)
 	claim := func(c delivery.Room) map[string]int {
 		w.Helper()
-		c.PerReceiver, c.Claim, c.Bytes, c.BytesPerOrg = max(c.PerReceiver, 2), time.Hour, 1<<20, 1<<20
-		if c.Receivers == nil {
-			c.Receivers = map[string]int{}
-		}
-		if c.Orgs == nil {
-			c.Orgs = map[string]delivery.Load{}
-		}
 		got, err := w.store.Deliveries().Claim(ctx, c)
 		w.must(err)
 		out := map[string]int{}
@@ -82,22 +77,84 @@ func testPushClaims(w *world) {
 		}
 		return out
 	}
-	busy := func() map[string]delivery.Load { return map[string]delivery.Load{"other": {Slots: 8}} }
-	if got := claim(delivery.Room{Most: 1, PerOrg: 8, Orgs: busy()}); got["acme"] != 1 || got["other"] != 0 {
+	fast := func(most, perOrg int) delivery.Room { return roomOf(lane(most, perOrg, 2), lane(0, 0, 0)) }
+	busy := func(r delivery.Room) delivery.Room {
+		r.Lanes[delivery.Fast].Orgs["other"] = 8
+		return r
+	}
+	if got := claim(busy(fast(1, 8))); got["acme"] != 1 || got["other"] != 0 {
 		w.Errorf("claim beside a busy org = %v, want 1 of acme", got)
 	}
-	room := delivery.Room{Most: 8, PerOrg: 8, Receivers: map[string]int{"https://receiver.example": 2}}
-	if got := claim(room); got["acme"] != 0 || got["other"] != 4 {
-		w.Errorf("claim beside a busy receiver = %v, want 4 of other", got)
+	room := fast(8, 4)
+	room.Lanes[delivery.Fast].Receivers[delivery.Target{Owner: "other", Receiver: "https://receiver.example"}] = 2
+	room.Lanes[delivery.Fast].Receivers[delivery.Target{Owner: "acme", Receiver: "https://receiver.example"}] = 2
+	if got := claim(room); got["acme"] != 0 || got["other"] != 3 {
+		w.Errorf("claim beside a busy receiver = %v, want 3 of other", got)
 	}
-	if got := claim(delivery.Room{Most: 8, PerOrg: 8}); got["acme"] != 1 || got["other"] != 4 {
-		w.Errorf("claim with room for 8 = %v, want 1 of acme and 4 of other", got)
+	room = fast(8, 4)
+	room.Lanes[delivery.Fast].Receivers[delivery.Target{Owner: "other", Receiver: "https://receiver.example"}] = 2
+	if got := claim(room); got["acme"] != 1 || got["other"] != 3 {
+		w.Errorf("claim with room for 8 = %v, want 1 of acme, whose receiver is busy for another org, and 3 of other", got)
 	}
-	if got := claim(delivery.Room{Most: 8, PerOrg: 8, Orgs: busy()}); len(got) != 0 {
+	if got := claim(busy(fast(8, 8))); len(got) != 0 {
 		w.Errorf("claim after all of the other org = %v, want none", got)
 	}
-	if got := claim(delivery.Room{Most: 8, PerOrg: 3}); got["other"] != 3 {
+	if got := claim(fast(64, 3)); got["other"] != 3 {
 		w.Errorf("claim with 3 for each org = %v, want 3 of other", got)
+	}
+}
+
+// testPushLanes: a configuration whose last attempt failed, or was slow on this node, is claimed into
+// the slow lane only.
+func testPushLanes(w *world) {
+	ctx := w.Context()
+	w.tasks = dispatch.New(withPush(w.options()))
+	c := w.call("acme", "user:ann", "bob")
+	for _, id := range []string{"failed", "slow", "new"} {
+		w.sendPushed(c, id, task.PushConfig{ID: id, URL: "https://" + id + ".example/"})
+	}
+	w.advance(time.Second)
+	store := w.store.Deliveries()
+	claim := func(r delivery.Room) (out []delivery.Subscription) {
+		w.Helper()
+		r.Claim = time.Second
+		out, err := store.Claim(ctx, r)
+		w.must(err)
+		return out
+	}
+	known := map[delivery.Key]struct{}{}
+	for _, s := range claim(wideRoom()) {
+		failed := s.ID == "failed"
+		if s.ID == "slow" {
+			known[s.Key] = struct{}{}
+		}
+		_, err := store.Update(ctx, s.Key, func(p delivery.Progress, clock time.Time) (delivery.Progress, error) {
+			p.DueAt, p.ClaimedUntil = clock, time.Time{}
+			if failed {
+				p.Attempts = 1
+			}
+			return p, nil
+		})
+		w.must(err)
+	}
+	ids := func(subs []delivery.Subscription) (out []string) {
+		for _, s := range subs {
+			out = append(out, s.ID)
+		}
+		slices.Sort(out)
+		return out
+	}
+	none := lane(0, 0, 0)
+	room := roomOf(lane(64, 8, 4), none)
+	room.Known = known
+	if got := ids(claim(room)); !slices.Equal(got, []string{"new"}) {
+		w.Errorf("claimed %v into the fast lane, want the new one", got)
+	}
+	room = roomOf(none, lane(64, 8, 4))
+	room.Lanes[delivery.Slow].Receivers[delivery.Target{Owner: "acme", Receiver: "https://slow.example"}] = 4
+	room.Known = known
+	if got := ids(claim(room)); !slices.Equal(got, []string{"failed"}) {
+		w.Errorf("claimed %v into the slow lane, want the failed one", got)
 	}
 }
 

@@ -127,8 +127,7 @@ func testPushConfigs(w *world) {
 	if list, err := w.store.Pushes().OfTask(ctx, "acme", t.UID); err != nil || len(list) != 0 {
 		w.Errorf("configurations of a deleted task = %d, %v, want 0", len(list), err)
 	}
-	room := delivery.Room{Most: 10, PerOrg: 10, PerReceiver: 10, Claim: time.Minute}
-	if p, err := w.store.Deliveries().Claim(ctx, room); err != nil || len(p) != 0 {
+	if p, err := w.store.Deliveries().Claim(ctx, wideRoom()); err != nil || len(p) != 0 {
 		w.Errorf("claimed deliveries of a deleted task = %d, %v, want 0", len(p), err)
 	}
 }

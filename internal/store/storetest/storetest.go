@@ -110,6 +110,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"a slow receiver delays no other", testPushSlow},
 		{"stalling receivers delay their own org only", testPushOrgs},
 		{"pushes of a busy org do not hide those of another", testPushClaims},
+		{"pushes that fail have their own lane", testPushLanes},
 		{"large tasks are pushed a few at a time", testPushBytes},
 		{"replays are limited", testPushReplays},
 		{"an org has limits on agents, keys and invitations", testAdminQuotas},
@@ -194,7 +195,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"a lost node loses no event of webhooks", testWebhookLost},
 		{"webhooks are paused and resumed", testWebhookPause},
 		{"claims of webhooks", testWebhookClaims},
-		{"webhooks that fail have a share", testWebhookShare},
+		{"webhooks that fail have their own lane", testWebhookLanes},
 		{"events are redelivered to webhooks", testRedelivery},
 	} {
 		if len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(c.name, word) }) {

@@ -231,10 +231,19 @@ func testWebhookPause(w *world) {
 	w.wantHook(r, all.ID, 3, 4, 5, 6, 7)
 }
 
-func wideRoom() delivery.Room {
+func wideRoom() delivery.Room { return roomOf(lane(64, 8, 4), lane(64, 8, 4)) }
+
+func roomOf(fast, slow delivery.Lane) delivery.Room {
 	return delivery.Room{
-		Most: 64, PerOrg: 8, PerReceiver: 4, Bytes: 1 << 20, BytesPerOrg: 1 << 20,
-		Receivers: map[string]int{}, Orgs: map[string]delivery.Load{}, Claim: time.Minute,
+		Lanes: [2]delivery.Lane{delivery.Fast: fast, delivery.Slow: slow}, Bytes: 1 << 20, BytesPerOrg: 1 << 20,
+		Held: map[string]int64{}, Claim: time.Minute,
+	}
+}
+
+func lane(most, perOrg, perReceiver int) delivery.Lane {
+	return delivery.Lane{
+		Most: most, PerOrg: perOrg, PerReceiver: perReceiver,
+		Orgs: map[string]int{}, Receivers: map[delivery.Target]int{},
 	}
 }
 
@@ -264,7 +273,7 @@ func testWebhookClaims(w *world) {
 		w.Errorf("behind = %+v, want 5 of both orgs", behind)
 	}
 	room := wideRoom()
-	room.Receivers["https://slow.example"] = 2
+	room.Lanes[delivery.Fast].Receivers[delivery.Target{Owner: "acme", Receiver: "https://slow.example"}] = 2
 	got, left, err := store.Claim(ctx, room, []string{"acme", "other", "none"})
 	w.must(err)
 	perOrg := map[string]int{}
@@ -302,8 +311,9 @@ func testWebhookClaims(w *world) {
 	}
 }
 
-// testWebhookShare: webhooks that fail use at most half of the slots of their org.
-func testWebhookShare(w *world) {
+// testWebhookLanes: a webhook whose last attempt failed, or was slow on this node, is claimed into the
+// slow lane only.
+func testWebhookLanes(w *world) {
 	ctx := w.Context()
 	w.orgs("acme")
 	h := w.hooks(&hookReceiver{}, delivery.Retry{})
@@ -316,30 +326,38 @@ func testWebhookShare(w *world) {
 	h.settled()
 	claimed, _, err := store.Claim(ctx, wideRoom(), []string{"acme"})
 	w.must(err)
-	for _, s := range claimed[1:] { // three have failed, and are due again
-		_, err = store.Progress(ctx, "acme", s.ID, func(p delivery.Progress, clock time.Time) (delivery.Progress, error) {
-			p.Attempts, p.DueAt, p.ClaimedUntil = 1, clock, time.Time{}
-			return p, nil
-		})
-		w.must(err)
-	}
 	idle := func(p delivery.Progress, _ time.Time) (delivery.Progress, error) {
 		p.DueAt, p.ClaimedUntil = time.Time{}, time.Time{}
 		return p, nil
 	}
-	_, err = store.Progress(ctx, "acme", claimed[0].ID, idle)
-	w.must(err)
+	for i, s := range claimed { // two have failed, and are due again
+		change := idle
+		if i >= 2 {
+			change = func(p delivery.Progress, clock time.Time) (delivery.Progress, error) {
+				p.Attempts, p.DueAt, p.ClaimedUntil = 1, clock, time.Time{}
+				return p, nil
+			}
+		}
+		_, err = store.Progress(ctx, "acme", s.ID, change)
+		w.must(err)
+	}
 	w.advance(time.Second)
-	room := wideRoom()
-	room.Orgs["acme"] = delivery.Load{Slots: 4}
+	none, slow := lane(0, 0, 0), map[delivery.Key]struct{}{claimed[1].Key: {}}
+	room := roomOf(lane(64, 8, 4), none)
+	room.Known = slow
 	got, left, err := store.Claim(ctx, room, []string{"acme"})
 	if err != nil || len(got) != 1 || got[0].ID != claimed[0].ID || len(left) != 1 {
-		w.Errorf("claimed %+v, left %v, %v; want the one that works", got, left, err)
+		w.Errorf("claimed %+v into the fast lane, left %v, %v; want the one that works", got, left, err)
 	}
-	room = wideRoom()
-	room.Orgs["acme"] = delivery.Load{Slots: 2}
-	if got, _, err = store.Claim(ctx, room, nil); err != nil || len(got) != 2 {
-		w.Errorf("claimed %+v, %v; want two of those that failed", got, err)
+	room = roomOf(none, lane(64, 2, 4))
+	room.Known = slow
+	if got, left, err = store.Claim(ctx, room, []string{"acme"}); err != nil || len(got) != 2 || len(left) != 1 {
+		w.Errorf("claimed %+v into the slow lane, left %v, %v; want two", got, left, err)
+	}
+	room = roomOf(none, lane(64, 2, 4))
+	room.Known = slow
+	if got, left, err = store.Claim(ctx, room, []string{"acme"}); err != nil || len(got) != 1 || len(left) != 0 {
+		w.Errorf("claimed %+v into the slow lane, left %v, %v; want the last", got, left, err)
 	}
 }
 

@@ -1,0 +1,64 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// A claim of a delivery names its node, so that it ends with the node and not only when it expires.
+// A SQLite store has one server, so all claims of other nodes are those of an earlier process. On
+// PostgreSQL a node is gone when its last beat is older than aliveFor, or when the session that held
+// its advisory lock ended: the operating system closes the connection with the process. Behind a
+// pooler only the beats count.
+//
+// A node that was only slow or disconnected may lose its claims in this way. It cannot settle them
+// any more, and a receiver may get an event twice.
+
+// unlocked begins the name in claimed_by of a node that holds no advisory lock.
+const unlocked = "~"
+
+// holdNode takes the advisory lock of a node, as long as the session lasts. It is shared, so that it
+// never waits.
+const holdNode = `SELECT pg_advisory_lock_shared(hashtextextended($1, 0))`
+
+// The condition that the claim of a row is one of a node that is gone. The parameter is this node.
+const sqliteClaimLost = `claimed_by <> '' AND claimed_by <> $%d`
+
+var postgresClaimLost = sqliteClaimLost + ` AND claimed_by NOT IN (
+		SELECT CASE WHEN hashtextextended(id, 0) IN (
+			SELECT (CAST(classid AS BIGINT) << 32) | CAST(objid AS BIGINT) FROM pg_locks
+			WHERE locktype = 'advisory' AND objsubid = 1
+				AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+		) THEN id ELSE '` + unlocked + `' || id END
+		FROM nodes WHERE seen_at > ` + postgresClock + ` - ` + strconv.FormatInt(aliveFor.Microseconds(), 10) + `)`
+
+// keepClaimer is the value of claimed_by in a write of progress. mark is the parameter with the end
+// of the claim.
+func keepClaimer(mark string) string {
+	return `CASE WHEN CAST(` + mark + ` AS BIGINT) = 0 THEN '' ELSE claimed_by END`
+}
+
+// releaseClaims makes the rows of a table due that nodes had claimed which are gone.
+func (s *db) releaseClaims(ctx context.Context, table string) error {
+	if s.claimer == "" {
+		return nil // not a server
+	}
+	n := 0
+	if _, err := one(ctx, s.eng, []any{&n}, `SELECT count(*) FROM `+table+` WHERE `+fmt.Sprintf(s.d.claimLost, 1),
+		s.claimer); err != nil || n == 0 {
+		return err
+	}
+	return s.eng.write(ctx, func(t *tx) error {
+		now := t.d.clockNow(s.now)
+		t.exec(fmt.Sprintf(`UPDATE %s SET due_at = %s, claimed_until = 0, claimed_by = '' WHERE %s`,
+			table, now.sql, fmt.Sprintf(t.d.claimLost, len(now.args)+1)), append(now.args, s.claimer)...)
+		return nil
+	})
+}
+
+// Release implements delivery.Store.
+func (ds Deliveries) Release(ctx context.Context) error { return ds.releaseClaims(ctx, "push_configs") }
+
+// Release implements webhook.Store.
+func (s Webhooks) Release(ctx context.Context) error { return s.releaseClaims(ctx, "webhooks") }
