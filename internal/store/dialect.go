@@ -73,6 +73,8 @@ type dialect struct {
 	// contains is the condition that the column contains text, which has no quotes.
 	contains func(column, text string) string
 
+	// packText is the text of a row of events.
+	packText string
 	// unnumbered is the condition that events of the org of h have no number yet.
 	unnumbered string
 
@@ -123,6 +125,7 @@ var sqliteDialect = dialect{
 	within:    func(_, query, _ string, _ int64) string { return query },
 	contains:  func(column, text string) string { return "instr(" + column + ", '" + text + "') > 0" },
 
+	packText:   "pack_text(data)",
 	unnumbered: "0",
 
 	hasCompatible: `SELECT count(*) FROM pragma_table_info('schema_migrations') WHERE name = 'compatible'`,
@@ -209,6 +212,7 @@ var postgresDialect = dialect{
 
 	contains: func(column, text string) string { return "strpos(" + column + ", '" + text + "') > 0" },
 
+	packText:   "data",
 	unnumbered: "CAST(EXISTS (" + newPacks("1") + ") AS INT)",
 
 	hasCompatible: `SELECT count(*) FROM pg_attribute

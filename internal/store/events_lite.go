@@ -1,6 +1,12 @@
 package store
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/klauspost/compress/s2"
+)
 
 // flushEvents numbers the events of a batch and queues their packs. It is the end of the writer's
 // transaction, and there is no other writer: numbers are given in the order of the commits.
@@ -24,10 +30,33 @@ func (w *writer) flushEvents(t *tx) error {
 	for _, p := range all {
 		ends[p.org] += p.n
 		t.exec(`INSERT INTO events (org_id, last_seq, n, at, types, data) VALUES ($1, $2, $3, $4, $5, $6)`,
-			p.org, ends[p.org], p.n, p.at, int64(p.types), p.data())
+			p.org, ends[p.org], p.n, p.at, int64(p.types), compressPack(p.data()))
 	}
 	return nil
 }
 
 // number implements engine. All events have numbers.
 func (e *lite) number(context.Context, string) error { return nil }
+
+// compressPack returns the text of a pack as SQLite stores it. The records in a pack repeat the names
+// of their members and much else. What is not written need not be synchronized with the disk either.
+func compressPack(text string) []byte { return s2.Encode(nil, []byte(text)) }
+
+// maxPackText limits the text of a pack that is read, which otherwise a damaged file could choose.
+const maxPackText = 64 << 20
+
+// expandPack reverses compressPack.
+func expandPack(data string) (string, error) {
+	n, err := s2.DecodedLen([]byte(data))
+	if err == nil && n > maxPackText {
+		err = errors.New("it is too large")
+	}
+	if err != nil {
+		return "", fmt.Errorf("a stored pack of events is damaged: %w", err)
+	}
+	text, err := s2.Decode(make([]byte, 0, n), []byte(data))
+	if err != nil {
+		return "", fmt.Errorf("a stored pack of events is damaged: %w", err)
+	}
+	return string(text), nil
+}

@@ -47,7 +47,7 @@ func (s Events) forEach(
 }
 
 // oldest calls fn for the oldest packs of an org after a number, until it has seen enough events.
-// data is the column with their text, or an expression for what fn needs of it.
+// data is the expression for their text, or for what fn needs of it.
 func (t *tx) oldest(ctx context.Context, org string, after int64, data string, fn func(p *storedPack) error) error {
 	events := int64(0)
 	err := each(ctx, t, func(r rows) error {
@@ -87,7 +87,7 @@ func (p *storedPack) subjects(org string) ([]string, error) {
 // expire deletes the oldest packs of an org, and returns how many events they had.
 func (t *tx) expire(ctx context.Context, org string, before time.Time) (deleted int, err error) {
 	kept := int64(0)
-	err = t.oldest(ctx, org, 0, "data", func(p *storedPack) error {
+	err = t.oldest(ctx, org, 0, t.d.packText, func(p *storedPack) error {
 		if p.at >= micros(before) {
 			return errEnough
 		}
@@ -116,7 +116,7 @@ func (t *tx) indexSubjects(ctx context.Context, org string) (added int, err erro
 	if _, err := one(ctx, t, []any{&indexed}, `SELECT indexed FROM event_heads WHERE org_id = $1`, org); err != nil {
 		return 0, err
 	}
-	before, data := indexed, "data"
+	before, data := indexed, t.d.packText
 	if t.d.addSubjects != "" {
 		data = "''"
 	}

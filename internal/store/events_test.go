@@ -236,7 +236,7 @@ func TestEventsAreDeletedWhileAPageIsRead(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			b := &between{engine: s.eng, text: "data FROM event", run: func() {
+			b := &between{engine: s.eng, text: s.d.packText + " FROM event", run: func() {
 				if err := s.Events().Append(t.Context(), noted(org, "agent:a")); err != nil {
 					t.Error(err)
 				}
@@ -382,5 +382,25 @@ func BenchmarkEmit(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// SQLite stores packs compressed, and a damaged one is an error.
+func TestPacksAreCompressed(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "a", strings.Repeat("1\tagent.changed\t1\tevt\x00\n", 5000), strings.Repeat("ä", 99)} {
+		stored := string(compressPack(text))
+		if got, err := expandPack(stored); err != nil || got != text {
+			t.Errorf("%d bytes became %d, %v", len(text), len(got), err)
+		}
+		if len(text) > 1000 && len(stored) > len(text)/10 {
+			t.Errorf("%d repeated bytes are stored as %d", len(text), len(stored))
+		}
+	}
+	whole := string(compressPack(strings.Repeat("agent.changed", 50)))
+	for _, damaged := range []string{"", whole[:len(whole)/2], "\xff\xff\xff\xff\x0f", "\xff" + whole[1:]} {
+		if got, err := expandPack(damaged); err == nil {
+			t.Errorf("damaged pack %q is read as %q", damaged, got)
+		}
 	}
 }

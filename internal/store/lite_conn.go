@@ -42,11 +42,16 @@ func openLite(path string, pragmas ...string) (*liteConn, error) {
 			return nil, fmt.Errorf("%s: %w", p, err)
 		}
 	}
+	if err := c.addFunctions(); err != nil {
+		_ = c.close()
+		return nil, err
+	}
 	return c, nil
 }
 
 // addFunctions adds the SQL functions has_words and count_words(words, title, problem,
-// suggested_fix), with which a search scans the proposals of a small org.
+// suggested_fix), with which a search scans the proposals of a small org, and pack_text(data), the
+// text of a pack of events.
 func (c *liteConn) addFunctions() error {
 	add := func(name string, count func(words []string, texts ...string) int64) error {
 		return c.conn.CreateFunction(name, &sqlite.FunctionImpl{
@@ -63,6 +68,13 @@ func (c *liteConn) addFunctions() error {
 		}),
 		add("count_words", func(words []string, texts ...string) int64 {
 			return int64(proposal.CountWords(words, texts...))
+		}),
+		c.conn.CreateFunction("pack_text", &sqlite.FunctionImpl{
+			NArgs: 1, Deterministic: true,
+			Scalar: func(_ sqlite.Context, args []sqlite.Value) (sqlite.Value, error) {
+				text, err := expandPack(args[0].Text())
+				return sqlite.TextValue(text), err
+			},
 		}),
 	)
 }
@@ -175,6 +187,8 @@ func (s *liteStmt) bind(args []any) error {
 		switch v := args[arg].(type) {
 		case string:
 			s.stmt.BindText(i+1, v)
+		case []byte:
+			s.stmt.BindBytes(i+1, v)
 		case int64:
 			s.stmt.BindInt64(i+1, v)
 		case int:

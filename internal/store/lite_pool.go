@@ -23,9 +23,6 @@ func (p *litePool) open(path string) error {
 		if err != nil {
 			return err
 		}
-		if err := c.addFunctions(); err != nil {
-			return errors.Join(err, c.close())
-		}
 		p.conns <- c
 	}
 	return nil

@@ -79,7 +79,7 @@ func (s Webhooks) Event(ctx context.Context, org, id, eventID string) (event.Eve
 		}
 		err = s.slow(ctx, org, func(ctx context.Context, r reader) (err error) {
 			found, err = one(ctx, r, []any{&last, &n}, `SELECT last_seq, n FROM events WHERE org_id = $1 AND `+
-				s.d.contains("data", "\t"+eventID+"\t")+` ORDER BY last_seq DESC LIMIT 1`, org)
+				s.d.contains(s.d.packText, "\t"+eventID+"\t")+` ORDER BY last_seq DESC LIMIT 1`, org)
 			return err
 		})
 	}
