@@ -134,7 +134,7 @@ func (s *Tasks) send(ctx context.Context, c Call, r SendRequest, follow bool) (_
 			return sent{}, err
 		}
 	}
-	if r.MustExist {
+	if r.MustExist || r.ID != "" && s.exists(ctx, c.key(r.ID)) {
 		return s.turn(ctx, c, r, follow)
 	}
 	room, refusal := s.quotas.admit(ctx, &c, r.Push != nil)
@@ -156,6 +156,13 @@ func (s *Tasks) send(ctx context.Context, c Call, r SendRequest, follow bool) (_
 		err = refusal // the task would be new
 	}
 	return done, err
+}
+
+// exists reports whether the sender already has a task with the key. To insert it nevertheless would
+// be refused, and on PostgreSQL with it the whole batch of writes, which then run one by one.
+func (s *Tasks) exists(ctx context.Context, k task.Key) bool {
+	_, err := s.board.read.ByKey(ctx, k, task.Content{})
+	return err == nil
 }
 
 // insert creates a task. If a worker waits on this node, or the agent runs in it, the task is

@@ -278,7 +278,8 @@ func (e *pg) readVersion(ctx context.Context, org string) (uint64, error) {
 func (e *pg) migrate(ctx context.Context, fn func(migrator) error) error {
 	err := pgx.BeginFunc(ctx, e.pool.Pool, func(t pgx.Tx) error {
 		// The duration of a migration depends on the data, so it has no time limit.
-		const noLimits = `SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`
+		const noLimits = `SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
+			set_config('idle_in_transaction_session_timeout', '0', true)`
 		if _, err := t.Exec(ctx, noLimits); err != nil {
 			return err
 		}

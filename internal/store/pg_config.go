@@ -97,6 +97,10 @@ func execModeChosen(rawURL string) bool {
 	return err == nil && u.Query().Has("default_query_exec_mode")
 }
 
+// idleTimeout is how long a transaction may wait for this process, after which PostgreSQL ends it. A
+// process that is frozen in the middle of a write would keep its locks from all other nodes.
+const idleTimeout = 5 * time.Second
+
 // pgSession holds the settings of a session, used if there is no pooler.
 type pgSession struct {
 	seqScan         bool
@@ -113,8 +117,8 @@ func (s pgSession) sql() string {
 	// A table that is scanned nevertheless, because it has one row, seems so expensive to PostgreSQL
 	// that it would compile the statement, for a hundred milliseconds each time.
 	b.WriteString("SET jit = off; ")
-	fmt.Fprintf(&b, "SET statement_timeout = %d; SET lock_timeout = %d",
-		s.statement.Milliseconds(), s.lock.Milliseconds())
+	fmt.Fprintf(&b, "SET statement_timeout = %d; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d",
+		s.statement.Milliseconds(), s.lock.Milliseconds(), idleTimeout.Milliseconds())
 	return b.String()
 }
 
