@@ -21,7 +21,7 @@ type eventsCmd struct {
 	Types       []string `help:"Only events of these types, e.g. proposal.approved,proposal.rejected." placeholder:"TYPE"`
 	Subject     string   `help:"Only events about this record, e.g. proposal:prop-01k5x8r2m4v7c9w3q6z1t0h8ye." placeholder:"KIND:ID"`
 	After       *int64   `help:"Start after the event with this number." placeholder:"N"`
-	Since       *string  `help:"Start at this time, or so long ago: 2026-03-02T10:00:00Z, 90m, 7d." placeholder:"TIME"`
+	Since       *string  `help:"Start at this time, or so long ago: 2026-03-02T10:00:00Z, 7d, now." placeholder:"TIME"`
 	Tail        *int     `help:"Start with the last N events; 0: only new ones." placeholder:"N"`
 	Limit       int      `help:"Stop after so many events." placeholder:"N"`
 }
@@ -93,13 +93,16 @@ func (c *eventsCmd) options() (client.EventsOptions, error) {
 	if c.Since == nil {
 		return o, nil
 	}
+	if o.FromNow = *c.Since == "now"; o.FromNow {
+		return o, nil
+	}
 	var err error
 	if o.Since, err = time.Parse(time.RFC3339, *c.Since); err == nil {
 		return o, nil
 	}
 	ago, err := parseDuration(*c.Since)
 	if err != nil || ago < 0 {
-		return o, usage("--since is %q; give a time such as 2026-03-02T10:00:00Z, or how long ago, such as 90m or 7d",
+		return o, usage("--since is %q; give a time such as 2026-03-02T10:00:00Z, how long ago, such as 90m or 7d, or now",
 			*c.Since)
 	}
 	o.Since = app.Now().Add(-ago)

@@ -164,6 +164,30 @@ const (
 	FromNow                  // with the next event
 )
 
+// SinceNow is the value of a parameter since for FromNow.
+const SinceNow = "now"
+
+// StartAt sets where the request starts from the parameters of a reader. Of those that are given, the
+// most exact one counts, so that a reader can add its position to the request with which it began.
+// since is a time in RFC 3339 or SinceNow, or empty.
+func (r *Request) StartAt(after *int64, since string) error {
+	switch {
+	case after != nil:
+		r.Start, r.After = AfterNumber, *after
+	case since == "":
+		r.Start = FromOldest
+	case since == SinceNow:
+		r.Start = FromNow
+	default:
+		at, err := time.Parse(time.RFC3339, since)
+		if err != nil {
+			return errs.InvalidFields(errs.NewField("since", "must be a time such as 2026-03-02T10:00:00Z, or "+SinceNow))
+		}
+		r.Start, r.Since = FromTime, at.UTC().Truncate(time.Microsecond) // the precision of events
+	}
+	return nil
+}
+
 // query checks a request.
 func (s *Service) query(a identity.Access, r Request) (Query, error) {
 	q := Query{

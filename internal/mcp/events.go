@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -80,6 +79,7 @@ func (s *server) addEvents(m *sdk.Server) {
 }
 
 func (s *server) listEvents(ctx context.Context, a *arguments[eventsIn]) (*eventsOut, error) {
+	a.notEmpty("since", a.in.Since)
 	a.notEmpty("subject", a.in.Subject)
 	if a.in.Limit != nil && *a.in.Limit < 1 {
 		*a.in.Limit = -1 // which the domain refuses; 0 would be its default
@@ -90,19 +90,9 @@ func (s *server) listEvents(ctx context.Context, a *arguments[eventsIn]) (*event
 	if err := a.check(nil); err != nil {
 		return nil, err
 	}
-	req := event.Request{After: deref(a.in.After), Subject: deref(a.in.Subject), Limit: deref(a.in.Limit)}
-	switch since := deref(a.in.Since); {
-	case a.in.After != nil:
-	case a.in.Since == nil:
-		req.Start = event.FromOldest
-	case since == "now":
-		req.Start = event.FromNow
-	default:
-		var err error
-		if req.Since, err = time.Parse(time.RFC3339, since); err != nil {
-			return nil, errs.InvalidFields(errs.NewField("since", "must be now, or a time such as 2026-03-02T10:00:00Z"))
-		}
-		req.Start = event.FromTime
+	req := event.Request{Subject: deref(a.in.Subject), Limit: deref(a.in.Limit)}
+	if err := req.StartAt(a.in.After, deref(a.in.Since)); err != nil {
+		return nil, err
 	}
 	for _, t := range a.in.Types {
 		req.Types = append(req.Types, event.Type(t))

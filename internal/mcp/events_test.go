@@ -163,6 +163,9 @@ func TestListEvents(t *testing.T) {
 			t.Errorf("%s = %s: got %+v, want request.invalid at /%s", name, at, f, name)
 		}
 	}
+	if f := w.fail(ada, "list_events", object{"since": ""}); !slices.Equal(f.at, []string{"/since"}) {
+		t.Errorf("an empty since: got %+v, want an error at /since", f)
+	}
 	caller := w.session(w.key("acme", "user:caller", identity.A2AWrite))
 	if f := w.fail(caller, "list_events", nil); f.Code != "auth.scope_missing" || f.Scope != "svc:tasks:read" {
 		t.Errorf("without the scope: got %+v, want auth.scope_missing", f)

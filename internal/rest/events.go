@@ -45,7 +45,7 @@ const preferenceApplied = "Preference-Applied"
 
 type listEventsInput struct {
 	OrgPath
-	After       eventNumber  `query:"after" doc:"Number of the last event that you have seen. Without it the oldest comes first."`
+	After       eventNumber  `query:"after" doc:"Number of the last event you saw. Without it the oldest comes first."`
 	Since       eventSince   `query:"since" doc:"Start at this time; now: with the next event. Ignored if after is given."`
 	Types       eventTypes   `query:"types" doc:"Filter by types, separated by commas." example:"proposal.submitted,proposal.voted"`
 	Subject     eventSubject `query:"subject" doc:"Filter by the record that events are about."`
@@ -71,16 +71,13 @@ func (eventNumber) Schema(huma.Registry) *huma.Schema {
 	return s
 }
 
-// sinceNow is the value of since for the end of the log.
-const sinceNow = "now"
-
-// sincePattern is that of a time or sinceNow. Generators of clients make a plain string of it, which
+// sincePattern is that of a time or event.SinceNow. Generators of clients make a plain string of it, which
 // they cannot of an alternative.
-const sincePattern = "^(" + sinceNow + "|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])" +
+const sincePattern = "^(" + event.SinceNow + "|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])" +
 	"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9]))$"
 
 func (eventSince) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Pattern: sincePattern, Examples: []any{sinceNow}}
+	return &huma.Schema{Type: huma.TypeString, Pattern: sincePattern, Examples: []any{event.SinceNow}}
 }
 
 // maxTypes is enough for all types.
@@ -104,25 +101,16 @@ func (eventLimit) Schema(huma.Registry) *huma.Schema {
 	return integer(1, event.MaxLimit, event.DefaultLimit)
 }
 
-// request converts the parameters. Of those that say where to start, the most exact one counts, so
-// that a client can add its position to the URL with which it began. The header Last-Event-ID
-// belongs to streams: a browser repeats the request with it.
+// request converts the parameters. The header Last-Event-ID belongs to streams: a browser repeats the
+// request with it.
 func (in *listEventsInput) request(given url.Values, stream bool) (event.Request, error) {
-	r := event.Request{After: int64(in.After), Subject: string(in.Subject), Limit: int(in.Limit)}
-	switch {
-	case given.Has("after"):
-	case in.Since == sinceNow:
-		r.Start = event.FromNow
-	case in.Since != "":
-		var ok bool
-		if r.Since, ok = parseTime(string(in.Since)); !ok {
-			return r, httpx.InvalidParts(httpx.Part{
-				In: httpx.Query, Name: "since", Message: timeRule + ", or " + sinceNow,
-			})
-		}
-		r.Start = event.FromTime
-	default:
-		r.Start = event.FromOldest
+	r := event.Request{Subject: string(in.Subject), Limit: int(in.Limit)}
+	var after *int64
+	if given.Has("after") {
+		after = (*int64)(&in.After)
+	}
+	if err := r.StartAt(after, string(in.Since)); err != nil {
+		return r, httpx.InQuery(err)
 	}
 	if in.Types != "" {
 		for name := range strings.SplitSeq(string(in.Types), ",") {

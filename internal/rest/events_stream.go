@@ -30,7 +30,7 @@ func wantsStream(accept []string) bool {
 			}
 			q := 1.0
 			if v, ok := params["q"]; ok {
-				if q, err = strconv.ParseFloat(v, 64); err != nil || !(q >= 0 && q <= 1) {
+				if q, err = strconv.ParseFloat(v, 64); err != nil || !(q >= 0 && q <= 1) { // also NaN
 					q = 0
 				}
 			}

@@ -46,7 +46,7 @@ func (Event) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 type EventPage struct {
 	Events  []Event `json:"events" nullable:"false" doc:"Events, oldest first; may be empty before the end of the log."`
 	LastSeq int64   `json:"last_seq" doc:"Continue with after = this number." example:"1843"`
-	Reset   bool    `json:"reset,omitempty" doc:"true if events after the given number are gone. The page begins with the oldest."`
+	Reset   bool    `json:"reset,omitempty" doc:"true if events after the given number are gone; begins with the oldest."`
 }
 
 // eventsSize estimates the bytes of an encoded page.

@@ -8,7 +8,7 @@ import (
 	"github.com/parley-dev/parley/internal/event"
 )
 
-// maxSwept limits the events that one transaction indexes or deletes, and the packs, roughly.
+// maxSwept limits the packs, and roughly the events, of one transaction.
 const maxSwept = 500
 
 // Expire implements event.Store. It deletes packs whose events are all older than before.
@@ -69,9 +69,6 @@ func (t *tx) oldest(ctx context.Context, org string, after int64, data string, f
 
 // subjects returns the subjects of a pack, each once.
 func (p *storedPack) subjects(org string) ([]string, error) {
-	if p.data == "" { // it was not read
-		return nil, nil
-	}
 	var list []string
 	seen := map[string]bool{}
 	err := unpack(org, p, 0, func(e *event.Event) bool {
@@ -123,6 +120,9 @@ func (t *tx) indexSubjects(ctx context.Context, org string) (added int, err erro
 	err = t.oldest(ctx, org, indexed, data, func(p *storedPack) error {
 		added++
 		indexed = p.last
+		if t.d.addSubjects != "" {
+			return nil // the data was not read
+		}
 		subjects, err := p.subjects(org)
 		for _, subject := range subjects {
 			t.exec(`INSERT INTO event_subjects (org_id, subject, last_seq) VALUES ($1, $2, $3)

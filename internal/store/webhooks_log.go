@@ -121,6 +121,8 @@ func (s Webhooks) FirstSince(ctx context.Context, org string, since time.Time) (
 
 // FirstSince implements event.Store. The log has no index of times, so it halves the log.
 func (s Events) FirstSince(ctx context.Context, org string, since time.Time) (int64, error) {
+	// Events have times in microseconds, so the next one is as good, and the same in SQL and in Go.
+	since = since.Add(time.Microsecond - 1).Truncate(time.Microsecond)
 	h, err := s.head(ctx, org)
 	if err != nil {
 		return 0, err
@@ -143,12 +145,17 @@ func (s Events) FirstSince(ctx context.Context, org string, since time.Time) (in
 			low = last + 1
 		}
 	}
-	var last, n int64
-	found, err := one(ctx, s.eng, []any{&last, &n}, `SELECT last_seq, n FROM events
-		WHERE org_id = $1 AND last_seq >= $2 AND at >= $3 ORDER BY last_seq LIMIT 1`, org, low, micros(since))
-	if err != nil || !found {
-		return 0, err
+	for {
+		var last, n int64
+		found, err := one(ctx, s.eng, []any{&last, &n}, `SELECT last_seq, n FROM events
+			WHERE org_id = $1 AND last_seq >= $2 AND at >= $3 ORDER BY last_seq LIMIT 1`, org, low, micros(since))
+		if err != nil || !found {
+			return 0, err
+		}
+		e, found, err := Webhooks(s).first(ctx, org, last, n, func(e *event.Event) bool { return !e.At.Before(since) })
+		if err != nil || found {
+			return e.Seq, err
+		}
+		low = last + 1 // the pack was deleted meanwhile
 	}
-	e, _, err := Webhooks(s).first(ctx, org, last, n, func(e *event.Event) bool { return !e.At.Before(since) })
-	return e.Seq, err
 }

@@ -94,8 +94,11 @@ func TestEventsFromNowOn(t *testing.T) {
 	if len(page.Events) != 0 {
 		t.Errorf("since an hour from now: got %+v, want no event", page)
 	}
+	var mu sync.Mutex
 	var asked []string
 	proxy := server.Proxy(t, func(res *http.Response) error {
+		mu.Lock()
+		defer mu.Unlock()
 		asked = append(asked, res.Request.Header.Get("Last-Event-ID"))
 		if len(asked) == 1 {
 			res.Body = &cut{ReadCloser: res.Body} // in the middle of the first event
@@ -110,6 +113,8 @@ func TestEventsFromNowOn(t *testing.T) {
 		}
 		break
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	if len(asked) != 2 || asked[0] != "" || asked[1] == "" {
 		t.Errorf("Last-Event-ID = %q, want none and then a position", asked)
 	}
