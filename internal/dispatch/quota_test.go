@@ -304,6 +304,16 @@ type pushSetter struct {
 	set  task.PushSet
 	same bool // the configuration is there as it is
 	err  error
+
+	known    bool // the task exists when it is looked up, and not only when it is inserted
+	inserted int
+}
+
+func (s *pushSetter) ByKey(context.Context, task.Key, task.Content) (task.Task, error) {
+	if s.known {
+		return task.Task{}, nil
+	}
+	return task.Task{}, errs.ErrNotFound
 }
 
 func (s *pushSetter) UpdateByKey(_ context.Context, _ task.Key, _ int64, decide Decision) (task.Change, error) {
@@ -351,6 +361,7 @@ func TestOnlyNewPushConfigurationsCount(t *testing.T) {
 }
 
 func (s *pushSetter) Insert(context.Context, task.Change, time.Duration) error {
+	s.inserted++
 	return errs.New(errs.Conflict, errs.CodeExists, "it exists")
 }
 
@@ -373,8 +384,19 @@ var noStores = Stores{Stock: struct{ Stock }{}, Pushes: struct{ PushStore }{}}
 
 func TestARepeatedSendCountsNothing(t *testing.T) {
 	t.Parallel()
+	for _, known := range []bool{false, true} {
+		store := &pushSetter{same: true, known: known}
+		testRepeatedSend(t, store)
+		if tried := store.inserted > 0; tried == known {
+			t.Errorf("known %t: an insert was tried: %t", known, tried)
+		}
+	}
+}
+
+func testRepeatedSend(t *testing.T, store *pushSetter) {
+	t.Helper()
 	ann := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
-	store, stores := &pushSetter{same: true}, noStores
+	stores := noStores
 	stores.Write, stores.Read = store, store
 	s := New(Options{
 		Stores: stores, Now: time.Now, NewID: func(prefix string) string { return prefix + "1" },
