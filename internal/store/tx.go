@@ -23,7 +23,8 @@ type statement struct {
 	many *many
 }
 
-// many is a statement with one row of VALUES. It fails if it cannot do all of them.
+// many is the text of a statement for several rows, split after its one row of VALUES. It must fail
+// if it does not change a row for each.
 type many struct{ upToValues, rest string }
 
 // tx is one write while it is being decided. It reads at once and writes at the end: exec only
