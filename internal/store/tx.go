@@ -64,12 +64,6 @@ func (t *tx) insertUnless(refusal error, sql string, args ...any) {
 	})
 }
 
-// execUnless queues the first statement of a write. If it changes no row, the write fails with
-// refusal.
-func (t *tx) execUnless(refusal error, sql string, args ...any) {
-	t.statements = append(t.statements, statement{sql: sql, args: args, unless: refusal})
-}
-
 // lock locks the rows that a query yields until the end of the write, where others could change
 // them meanwhile. It is sent with the next read, which sees them as they are under the lock.
 func (t *tx) lock(sql string, args ...any) {
