@@ -49,7 +49,8 @@ func TestCombineMergesStatementsWithATextForManyRows(t *testing.T) {
 	}
 	want := []string{
 		"UPDATE c", "INSERT INTO b VALUES ($1)",
-		`WITH done (id, x) AS (VALUES ($1::text, $2::bigint), ($3::text, $4::bigint)) UPDATE a SET x = done.x FROM done`, one,
+		`WITH done (id, x) AS (VALUES ($1::text, $2::bigint), ($3::text, $4::bigint)) UPDATE a SET x = done.x FROM done`,
+		one,
 	}
 	if !slices.Equal(texts, want) {
 		t.Errorf("got %s\nwant %s", strings.Join(texts, "\n"), strings.Join(want, "\n"))

@@ -111,7 +111,8 @@ func TestALockedTableIsNotAnalyzed(t *testing.T) {
 	st.until("n_live_tup", "data_versions", 600)
 	st.until("n_live_tup", "event_subjects", 600)
 	other := connectTo(t, st.url)
-	for _, sql := range []string{`BEGIN`, `LOCK TABLE data_versions IN SHARE UPDATE EXCLUSIVE MODE`} { // like a vacuum
+	// A vacuum takes the same lock.
+	for _, sql := range []string{`BEGIN`, `LOCK TABLE data_versions IN SHARE UPDATE EXCLUSIVE MODE`} {
 		if _, err := other.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,8 @@ func finishing(t *testing.T, s *Store, n int) (known []task.Task, done []task.Ch
 			Lease: task.Lease{Token: fmt.Sprint("lease", i), Worker: "w", ExpiresAt: now.Add(time.Hour)},
 		}
 		working := task.Event{Seq: 1, At: now, Kind: task.StatusEvent, State: task.Working}
-		if err := s.Tasks().Insert(t.Context(), task.Change{Task: row, Events: []task.Event{working}}, time.Hour); err != nil {
+		sent := task.Change{Task: row, Events: []task.Event{working}}
+		if err := s.Tasks().Insert(t.Context(), sent, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		row, err := s.Tasks().Row(t.Context(), row.Org, row.UID)
@@ -49,7 +50,8 @@ func finishing(t *testing.T, s *Store, n int) (known []task.Task, done []task.Ch
 		}
 		known = append(known, row)
 		k := int64(i)
-		row.State, row.Seq, row.StatusSeq, row.Size, row.LastTurn = task.Completed, 102+k, 202+k, 302+k, fmt.Sprint("turn", i)
+		row.State, row.LastTurn = task.Completed, fmt.Sprint("turn", i)
+		row.Seq, row.StatusSeq, row.Size = 102+k, 202+k, 302+k
 		row.Delivered, row.UpdatedAt = row.Seq, now.Add(time.Duration(i+1)*time.Second)
 		row.Lease.Token, row.Lease.ExpiresAt = "", time.Time{}
 		completed := task.Event{Seq: row.Seq, At: row.UpdatedAt, Kind: task.StatusEvent, State: task.Completed}
