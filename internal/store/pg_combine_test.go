@@ -86,7 +86,9 @@ func TestBundleMakesOneStatementOfInserts(t *testing.T) {
 		t.Errorf("got arguments %v, want those of all parts", args)
 	}
 	for _, ss := range [][]statement{
-		nil, {update}, {insert("a", 1, 2), insert("a", 1, 2)},
+		nil,
+		{update},
+		{insert("a", 1, 2), insert("a", 1, 2)},
 		{insert("a", 1, 2), insert("b", 1, 2), insert("c", 1, 2), insert("e", 1, 2)},
 	} {
 		if got := bundle(ss, last); len(got) != len(ss)+1 {
