@@ -17,7 +17,8 @@ type dialect struct {
 	skipLocked   string // the same, but skips rows that others have locked
 
 	orNothing string // ends an insert that must change nothing if its key is taken
-	// orFail makes an update fail if it changes no row, where execUnless cannot see that.
+	// orFail makes an update fail if it changes no row, where the engine does not count rows; see
+	// statement.unless.
 	orFail func(update string) string
 	// leaseClock is the time of leases in an update; mark is the parameter with Go's time.
 	leaseClock func(mark string) string
@@ -30,7 +31,7 @@ type dialect struct {
 	// leaseUntil is the end of a lease that starts with this insert.
 	leaseUntil func(mark string, length time.Duration, until time.Time) (sql string, arg any)
 
-	// finishTasks is finishTask for many tasks; nil if that is not faster.
+	// finishTasks is finishTask for many tasks; nil if the engine does not combine writes.
 	finishTasks *many
 	// addSubjects adds the packs of an org ($1) after $2 up to $3 to the index of subjects, if the
 	// database can read what packEvent wrote, and else is empty.
@@ -148,21 +149,7 @@ var postgresDialect = dialect{
 		return "CASE WHEN " + mark + "::bigint > 0 THEN " + postgresClock + " + " + mark + " ELSE 0 END",
 			length.Microseconds()
 	},
-	// OFFSET 0 makes PostgreSQL look up each task, whatever it knows about the table.
-	finishTasks: &many{
-		`WITH done (org_id, uid, state, seq, size, last_turn, updated_at, known, lease, status_seq) AS (
-			VALUES ($1::text, $2::text, $3::text, $4::bigint, $5::bigint, $6::text, $7::bigint, $8::bigint,
-				$9::text, $10::bigint)`,
-		`), changed AS (
-			UPDATE tasks SET state = done.state, seq = done.seq, size = done.size, lease = '', lease_expires = 0,
-				delivered = done.seq, last_turn = done.last_turn, updated_at = done.updated_at,
-				status_seq = done.status_seq
-			FROM done CROSS JOIN LATERAL (SELECT ctid FROM tasks
-				WHERE org_id = done.org_id AND uid = done.uid AND seq = done.known AND lease = done.lease
-					AND lease_expires > ` + postgresClock + ` AND push = 0 OFFSET 0) found
-			WHERE tasks.ctid = found.ctid RETURNING 1
-		) SELECT 1 / (CASE WHEN count(*) = (SELECT count(*) FROM done) THEN 1 ELSE 0 END) FROM changed`, // codeMoved
-	},
+	finishTasks: &finishTasks,
 	addSubjects: `INSERT INTO event_subjects (org_id, subject, last_seq)
 			SELECT $1, split_part(line, chr(9), 5), last_seq FROM events, string_to_table(data, chr(10)) AS line
 			WHERE org_id = $1 AND last_seq > $2 AND last_seq <= $3 AND line <> ''

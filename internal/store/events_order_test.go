@@ -127,7 +127,7 @@ func (t *tx) stayOpen(r *rand.Rand) {
 	if t.d != &postgresDialect {
 		return
 	}
-	t.statements = append(t.statements, leave(packs(t.events))...)
+	t.statements = append(t.statements, insertPacks(packs(t.events))...)
 	t.events = nil
 	t.exec(`SELECT pg_sleep($1)`, float64(r.IntN(30))/1000)
 }
@@ -303,7 +303,7 @@ func insertAndStayOpen(t *testing.T, url string, e *event.Event) (commit func())
 	conn := connectTo(t, url)
 	x := &tx{}
 	x.emit(*e)
-	x.statements = append(x.statements, leave(packs(x.events))...)
+	x.statements = append(x.statements, insertPacks(packs(x.events))...)
 	if _, err := conn.Exec(t.Context(), "BEGIN"); err != nil {
 		t.Fatal(err)
 	}

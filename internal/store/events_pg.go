@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// leave returns the inserts of packs, which have no numbers yet. To number them here would need a
-// lock until the commit, so that an org could not share commits.
-func leave(packs []*pack) []statement {
+// insertPacks returns the inserts of packs, which have no numbers yet. To number them here would
+// need a lock until the commit, so that an org could not share commits.
+func insertPacks(packs []*pack) []statement {
 	out := make([]statement, len(packs))
 	for i, p := range packs {
 		out[i] = statement{

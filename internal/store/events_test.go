@@ -67,7 +67,10 @@ func TestAFailedWriteLeavesNoEvent(t *testing.T) {
 				return nil
 			},
 			func(x *tx) error {
-				x.execUnless(errors.New("moved"), x.d.orFail(`UPDATE event_heads SET kept = kept WHERE org_id = 'nowhere'`))
+				x.statements = append(x.statements, statement{
+					sql:    x.d.orFail(`UPDATE event_heads SET kept = kept WHERE org_id = 'nowhere'`),
+					unless: errors.New("moved"),
+				})
 				return nil
 			},
 			func(x *tx) error {

@@ -216,8 +216,8 @@ func (e *pg) query(ctx context.Context, sql string, args ...any) (rows, error) {
 // finish queues the last statements of every write: counters, then data versions and events, each
 // in a fixed order.
 func (t *tx) finish(conn *pgx.Conn) {
-	// Connections of all nodes get processes with numbers that follow each other, so that few
-	// transactions that run at once share a slot.
+	// The process ids of connections are mostly consecutive, so few concurrent transactions share a
+	// slot (behind a pooler they are random).
 	slot := int(conn.PgConn().PID() % slots)
 	t.flushCountsAtOnce(slot)
 	orgs := make([]string, 0, len(t.touched))
@@ -229,7 +229,7 @@ func (t *tx) finish(conn *pgx.Conn) {
 	for _, org := range orgs {
 		last = append(last, statement{sql: newVersion, args: []any{org, slot}})
 	}
-	last = append(last, leave(packs(t.events))...)
+	last = append(last, insertPacks(packs(t.events))...)
 	t.statements = bundle(t.statements, last)
 }
 

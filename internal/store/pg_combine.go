@@ -8,10 +8,9 @@ import (
 	"sync"
 )
 
-// combine merges the statements of independent writes that have many rows of the same kind, such as
-// single-row inserts: those with the same text become few statements with many rows each, which
-// cost PostgreSQL much less. The other statements keep their order and come first. The merged ones
-// keep the order of their first.
+// combine merges the one-row statements of independent writes: those with the same text become few
+// statements with many rows, which cost PostgreSQL much less. The other statements keep their order
+// and come first. The merged ones keep the order of their first.
 func combine(ss []statement) []statement {
 	var out []statement
 	var texts []string

@@ -32,6 +32,35 @@ func TestCombineMergesInsertsOfTheSameText(t *testing.T) {
 	}
 }
 
+// A statement that is not an insert is merged by its text for many rows.
+func TestCombineMergesStatementsWithATextForManyRows(t *testing.T) {
+	t.Parallel()
+	const one = `UPDATE a SET x = $2 WHERE id = $1`
+	rows := &many{`WITH done (id, x) AS (VALUES ($1::text, $2::bigint)`, `) UPDATE a SET x = done.x FROM done`}
+	in := []statement{{sql: "INSERT INTO b VALUES ($1)", args: []any{"b"}, insert: true}}
+	for i := range 3 {
+		in = append(in, statement{sql: one, args: []any{"a", i}, unless: errTaken, many: rows})
+	}
+	in = append(in, statement{sql: "UPDATE c"})
+	var texts []string
+	var args [][]any
+	for _, s := range combine(in) {
+		texts, args = append(texts, s.sql), append(args, s.args)
+	}
+	want := []string{
+		"UPDATE c", "INSERT INTO b VALUES ($1)",
+		`WITH done (id, x) AS (VALUES ($1::text, $2::bigint), ($3::text, $4::bigint)) UPDATE a SET x = done.x FROM done`,
+		one,
+	}
+	if !slices.Equal(texts, want) {
+		t.Errorf("got %s\nwant %s", strings.Join(texts, "\n"), strings.Join(want, "\n"))
+	}
+	wantArgs := [][]any{nil, {"b"}, {"a", 0, "a", 1}, {"a", 2}}
+	if !slices.EqualFunc(args, wantArgs, slices.Equal[[]any]) {
+		t.Errorf("got arguments %v, want %v", args, wantArgs)
+	}
+}
+
 func TestBundleMakesOneStatementOfInserts(t *testing.T) {
 	t.Parallel()
 	insert := func(table string, args ...any) statement {

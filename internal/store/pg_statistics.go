@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -50,23 +52,29 @@ func (s *statistics) close() {
 	}
 }
 
-// update analyzes the young tables that have doubled since they were analyzed last.
+// update analyzes the young tables that have doubled since they were analyzed last. It counts rows,
+// not changes: a small table whose rows change all the time is left to PostgreSQL.
 func (s *statistics) update(ctx context.Context) error {
 	tables, err := strs(ctx, s.eng, `SELECT quote_ident(s.schemaname) || '.' || quote_ident(s.relname)
 		FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
-		WHERE s.schemaname = current_schema() AND s.n_mod_since_analyze >= greatest(c.reltuples, 100)
+		WHERE s.schemaname = current_schema() AND s.n_live_tup >= 2 * greatest(c.reltuples, 50)
 			AND c.reltuples < $1`, youngTable)
 	if err != nil {
 		return err
 	}
+	var failed []error
 	for _, table := range tables {
+		if ctx.Err() != nil { // write does not look
+			break
+		}
 		if err := s.eng.write(ctx, func(t *tx) error {
 			t.exec(`SET LOCAL default_statistics_target = 10`) // a small sample
-			t.exec("ANALYZE " + table)
+			// To wait for autovacuum would cancel it. A table that is skipped is found again.
+			t.exec("ANALYZE (SKIP_LOCKED) " + table)
 			return nil
 		}); err != nil {
-			return err
+			failed = append(failed, fmt.Errorf("analyze %s: %w", table, err))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }

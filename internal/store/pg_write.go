@@ -184,7 +184,7 @@ func (c *pgConn) query(_ context.Context, sql string, args ...any) (rows, error)
 // of the write. found reports whether each lock and the query found a row.
 func (c *pgConn) readAndCommit(dest []any, sql string, args ...any) (found bool, err error) {
 	before := slices.Concat([]statement{{sql: beginWrite}}, c.limits, []statement{c.fence.check}, c.locks)
-	unlocked := len(before) - len(c.locks)
+	firstLock := len(before) - len(c.locks)
 	c.locks, c.begun = nil, true
 	var b pgx.Batch
 	for _, s := range before {
@@ -199,7 +199,7 @@ func (c *pgConn) readAndCommit(dest []any, sql string, args ...any) (found bool,
 		if tag, err = results.Exec(); err != nil {
 			break
 		}
-		locked = locked && (i < unlocked || tag.RowsAffected() > 0)
+		locked = locked && (i < firstLock || tag.RowsAffected() > 0)
 	}
 	if err == nil {
 		err = results.QueryRow().Scan(dest...)

@@ -83,22 +83,49 @@ func (ts Tasks) Finish(ctx context.Context, known task.Task, c task.Change) erro
 	}
 	changed := ts.hooks.taskChange(&known, &c)
 	return ts.insertFor(events)(ctx, func(x *tx) error {
-		x.finishTask(
-			t.Org, t.UID, string(t.State), t.Seq, t.Size, t.LastTurn, micros(t.UpdatedAt), known.Seq,
-			known.Lease.Token, t.StatusSeq)
+		x.finishTask(t, &known)
 		x.insertEvents(t, events)
 		x.emit(changed...)
 		return nil
 	})
 }
 
-// finishTask queues the update of a task by Finish.
-func (t *tx) finishTask(args ...any) {
-	t.execUnless(dispatch.ErrChanged, t.d.orFail(`UPDATE tasks SET state = $3, seq = $4, size = $5, lease = '',
-			lease_expires = 0, delivered = $4, last_turn = $6, updated_at = $7, status_seq = $10
-		WHERE org_id = $1 AND uid = $2 AND seq = $8 AND lease = $9
-			AND lease_expires > `+t.d.leaseClock("$7")+` AND push = 0`), args...)
-	t.statements[len(t.statements)-1].many = t.d.finishTasks
+// finishTask queues the update of a task by Finish. finishTasks does the same for many tasks, with
+// the same parameters for each.
+func (x *tx) finishTask(t, known *task.Task) {
+	x.statements = append(x.statements, statement{
+		sql: x.d.orFail(`UPDATE tasks SET state = $3, seq = $4, size = $5, lease = '', lease_expires = 0,
+				delivered = $4, last_turn = $6, updated_at = $7, status_seq = $10
+			WHERE org_id = $1 AND uid = $2 AND seq = $8 AND lease = $9
+				AND lease_expires > ` + x.d.leaseClock("$7") + ` AND push = 0`),
+		args: []any{
+			t.Org, t.UID, string(t.State), t.Seq, t.Size, t.LastTurn, micros(t.UpdatedAt), known.Seq,
+			known.Lease.Token, t.StatusSeq,
+		},
+		unless: dispatch.ErrChanged, many: x.d.finishTasks,
+	})
+}
+
+// finishTasks looks up each task in an index, whatever PostgreSQL knows about the table; OFFSET 0
+// keeps the planner from another order. The update repeats the conditions. If it waits for another
+// transaction, PostgreSQL tests them again on the new version of the row, but not those of the
+// subquery, and before the minor releases of November 2025 not the ctid either. Without them it
+// would overwrite what the other transaction has changed.
+var finishTasks = many{
+	`WITH done (org_id, uid, state, seq, size, last_turn, updated_at, known, lease, status_seq) AS (
+		VALUES ($1::text, $2::text, $3::text, $4::bigint, $5::bigint, $6::text, $7::bigint, $8::bigint,
+			$9::text, $10::bigint)`,
+	`), changed AS (
+		UPDATE tasks SET state = done.state, seq = done.seq, size = done.size, lease = '', lease_expires = 0,
+			delivered = done.seq, last_turn = done.last_turn, updated_at = done.updated_at,
+			status_seq = done.status_seq
+		FROM done CROSS JOIN LATERAL (SELECT ctid FROM tasks
+			WHERE org_id = done.org_id AND uid = done.uid AND seq = done.known AND lease = done.lease
+				AND lease_expires > ` + postgresClock + ` AND push = 0 OFFSET 0) found
+		WHERE tasks.ctid = found.ctid AND tasks.seq = done.known AND tasks.lease = done.lease
+			AND tasks.lease_expires > ` + postgresClock + ` AND tasks.push = 0
+		RETURNING 1
+	) SELECT 1 / (CASE WHEN count(*) = (SELECT count(*) FROM done) THEN 1 ELSE 0 END) FROM changed`, // codeMoved
 }
 
 // insertFor returns how to write events: large ones are kept out of batches, because all writes

@@ -23,7 +23,8 @@ type statement struct {
 	many *many
 }
 
-// many is a statement with one row of VALUES. It fails if it cannot do all of them.
+// many is the text of a statement for several rows, split after its one row of VALUES. It must fail
+// if it does not change a row for each.
 type many struct{ upToValues, rest string }
 
 // tx is one write while it is being decided. It reads at once and writes at the end: exec only
@@ -61,12 +62,6 @@ func (t *tx) insertUnless(refusal error, sql string, args ...any) {
 	t.statements = append(t.statements, statement{
 		sql: sql + t.d.orNothing, args: args, unless: refusal, insert: t.d.orNothing == "",
 	})
-}
-
-// execUnless queues the first statement of a write. If it changes no row, the write fails with
-// refusal.
-func (t *tx) execUnless(refusal error, sql string, args ...any) {
-	t.statements = append(t.statements, statement{sql: sql, args: args, unless: refusal})
 }
 
 // lock locks the rows that a query yields until the end of the write, where others could change
