@@ -273,11 +273,11 @@ func TestASlowReceiverBeginsInTheSlowLane(t *testing.T) {
 		if done, _ := to.count("slow"); done != 2 || pace() != Fast {
 			t.Errorf("%d deliveries, then in lane %d; want 2 and the fast lane", done, pace())
 		}
-		for i := range 2 * maxKnown {
+		for i := range 2 * maxSlowBefore {
 			s.inFlight.slow(&claim{sub: Subscription{Key: Key{ID: fmt.Sprint(i)}}})
 		}
-		if r := s.inFlight.left(); len(r.Known) != maxKnown {
-			t.Errorf("%d subscriptions are remembered, want %d", len(r.Known), maxKnown)
+		if r := s.inFlight.left(); len(r.SlowBefore) != maxSlowBefore {
+			t.Errorf("%d subscriptions are remembered, want %d", len(r.SlowBefore), maxSlowBefore)
 		}
 	})
 }
@@ -304,7 +304,7 @@ func TestAllRoomIsGivenBack(t *testing.T) {
 		synctest.Wait()
 		r, fresh := s.inFlight.left(), newInFlight(nil, 0).left()
 		for i, l := range r.Lanes {
-			if l.Most != fresh.Lanes[i].Most || len(l.Orgs) != 0 || len(l.Receivers) != 0 {
+			if l.Free != fresh.Lanes[i].Free || len(l.Orgs) != 0 || len(l.Receivers) != 0 {
 				t.Errorf("lane %d = %+v, want all of it", i, l)
 			}
 		}
@@ -328,10 +328,10 @@ func TestNoOrgTakesTheLastRoom(t *testing.T) {
 		}
 	}
 	l := r.Lanes[Fast]
-	if l.Most < 3 || taken["org0"] < 2 || taken["org19"] < 2 {
-		t.Errorf("%d slots left, taken %v; want some left, and two for each", l.Most, taken)
+	if l.Free < 3 || taken["org0"] < 2 || taken["org19"] < 2 {
+		t.Errorf("%d slots left, taken %v; want some left, and two for each", l.Free, taken)
 	}
-	for i := range l.Most {
+	for i := range l.Free {
 		if _, fits := r.Take(Fast, Target{fmt.Sprint("new", i), "r"}, 0); !fits {
 			t.Errorf("no slot for new org %d", i)
 		}

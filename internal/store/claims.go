@@ -15,8 +15,8 @@ import (
 // A node that was only slow or disconnected may lose its claims in this way. It cannot settle them
 // any more, and a receiver may get an event twice.
 
-// unlocked begins the name in claimed_by of a node that holds no advisory lock.
-const unlocked = "~"
+// noLockPrefix begins the name in claimed_by of a node that holds no advisory lock.
+const noLockPrefix = "~"
 
 // holdNode takes the advisory lock of a node, as long as the session lasts. It is shared, so that it
 // never waits.
@@ -30,7 +30,7 @@ var postgresClaimLost = sqliteClaimLost + ` AND claimed_by NOT IN (
 			SELECT (CAST(classid AS BIGINT) << 32) | CAST(objid AS BIGINT) FROM pg_locks
 			WHERE locktype = 'advisory' AND objsubid = 1
 				AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-		) THEN id ELSE '` + unlocked + `' || id END
+		) THEN id ELSE '` + noLockPrefix + `' || id END
 		FROM nodes WHERE seen_at > ` + postgresClock + ` - ` + strconv.FormatInt(aliveFor.Microseconds(), 10) + `)`
 
 // keepClaimer is the value of claimed_by in a write of progress. mark is the parameter with the end

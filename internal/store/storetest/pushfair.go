@@ -146,13 +146,13 @@ func testPushLanes(w *world) {
 	}
 	none := lane(0, 0, 0)
 	room := roomOf(lane(64, 8, 4), none)
-	room.Known = known
+	room.SlowBefore = known
 	if got := ids(claim(room)); !slices.Equal(got, []string{"new"}) {
 		w.Errorf("claimed %v into the fast lane, want the new one", got)
 	}
 	room = roomOf(none, lane(64, 8, 4))
 	room.Lanes[delivery.Slow].Receivers[delivery.Target{Owner: "acme", Receiver: "https://slow.example"}] = 4
-	room.Known = known
+	room.SlowBefore = known
 	if got := ids(claim(room)); !slices.Equal(got, []string{"failed"}) {
 		w.Errorf("claimed %v into the slow lane, want the failed one", got)
 	}
