@@ -143,10 +143,13 @@ func newShelf() *shelf { return &shelf{subs: map[Key]*Subscription{}} }
 func newSite() *site   { return &site{got: map[string]int{}} }
 
 // However many orgs stall, on hosts of their own and on one that all use, another org's delivery to
-// that host begins at once. If more orgs begin to stall at the same time than there are slots, that
-// is a second later.
+// that host begins at once. If more orgs begin to stall at the same time than there are slots, it
+// begins within three seconds.
 func TestOrgsThatStallDelayNoOther(t *testing.T) {
 	t.Parallel()
+	// Of 8 orgs, six fill their shares of the fast lane. For the seventh 16 slots are free: it takes 5,
+	// because it may hold as many as half of those that are free then. The last one takes 4 of 11.
+	const filled = 6*fastPerOrg + 5 + 4
 	for _, c := range []struct {
 		orgs        int
 		after, wait time.Duration
@@ -181,7 +184,7 @@ func TestOrgsThatStallDelayNoOther(t *testing.T) {
 				time.Sleep(c.after)
 				synctest.Wait()
 				_, held := to.count("")
-				if held < 57 || held > fastSlots+slowSlots {
+				if held < filled || held > fastSlots+slowSlots {
 					t.Errorf("%d requests stall, want that they fill the lanes", held)
 				}
 				for i := range 3 {
