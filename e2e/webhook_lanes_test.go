@@ -67,21 +67,24 @@ func (o hookOrg) submitted(ctx context.Context, base string) (ids []string, err 
 			return nil, err
 		}
 		var page struct {
-			Events []struct {
-				Seq int64
-				ID  string
-			}
+			Events []struct{ ID string }
+			Last   int64 `json:"last_seq"`
 		}
 		err = json.NewDecoder(res.Body).Decode(&page)
-		if _ = res.Body.Close(); err != nil || res.StatusCode != http.StatusOK {
-			return nil, fmt.Errorf("read events: %s %w", res.Status, err)
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			return nil, fmt.Errorf("read events: %s", res.Status)
 		}
-		if len(page.Events) == 0 {
-			return ids, nil
+		if err != nil {
+			return nil, fmt.Errorf("read events: %w", err)
 		}
 		for _, e := range page.Events {
-			ids, after = append(ids, e.ID), e.Seq
+			ids = append(ids, e.ID)
 		}
+		if page.Last == after {
+			return ids, nil
+		}
+		after = page.Last
 	}
 }
 

@@ -117,7 +117,7 @@ type Store interface {
 	// Claim takes due subscriptions that fit into the room. No other node gets them until
 	// the claim expires or is released.
 	Claim(ctx context.Context, r Room) ([]Subscription, error)
-	// Release makes the subscriptions due again that nodes had claimed which are gone.
+	// Release makes due again what nodes that are gone had claimed.
 	Release(ctx context.Context) error
 	// Update locks a subscription, calls decide and writes the progress that it returns,
 	// except for Head. It records p.Tried if it keeps a log. If the subscription was deleted, the error is NotFound.

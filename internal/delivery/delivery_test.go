@@ -133,7 +133,7 @@ func TestAClaimThatNoLongerFitsIsReleased(t *testing.T) {
 		t.Fatalf("claimed %+v, %v; want one", claimed, err)
 	}
 	s.run(t.Context(), claimed[0])
-	if l := room.Lanes[Fast]; l.Most != fastSlots || len(l.Orgs) != 0 || l.Receivers[target] != perReceiver {
+	if l := room.Lanes[Fast]; l.Free != fastSlots || len(l.Orgs) != 0 || l.Receivers[target] != perReceiver {
 		t.Errorf("room = %+v; want it unchanged", l)
 	}
 	if p := store.Progress; !p.ClaimedUntil.IsZero() || !p.DueAt.Equal(time.Unix(2000, 0)) {

@@ -63,7 +63,7 @@ type Client struct {
 // NewClient returns a Client.
 func NewClient(o ClientOptions) (*Client, error) {
 	g, err := outbound.New(outbound.Options{
-		Allow: o.Allow, Flag: o.AllowFlag, Resolver: o.Resolver, TLS: o.TLS, Apart: true,
+		Allow: o.Allow, Flag: o.AllowFlag, Resolver: o.Resolver, TLS: o.TLS, NoSharing: true,
 	})
 	if err != nil {
 		return nil, err

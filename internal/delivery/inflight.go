@@ -29,13 +29,13 @@ func (c *claim) target() Target { return Target{c.sub.Owner, c.sub.Receiver} }
 func newInFlight(store Store, length time.Duration) *inFlight {
 	lane := func(most, perOrg, reserve int) Lane {
 		return Lane{
-			Most: most, PerOrg: perOrg, PerReceiver: perReceiver, Reserve: reserve,
+			Free: most, PerOrg: perOrg, PerReceiver: perReceiver, Reserve: reserve,
 			Orgs: map[string]int{}, Receivers: map[Target]int{},
 		}
 	}
 	return &inFlight{store: store, room: Room{
 		Lanes: [2]Lane{Fast: lane(fastSlots, fastPerOrg, fastReserve), Slow: lane(slowSlots, slowPerOrg, 0)},
-		Bytes: roomBytes, BytesPerOrg: roomBytesPerOrg, Held: map[string]int64{}, Known: map[Key]struct{}{},
+		Bytes: roomBytes, BytesPerOrg: roomBytesPerOrg, Held: map[string]int64{}, SlowBefore: map[Key]struct{}{},
 		Claim: length,
 	}}
 }
@@ -69,7 +69,7 @@ func (f *inFlight) left() Room {
 		l := &r.Lanes[i]
 		l.Orgs, l.Receivers = maps.Clone(l.Orgs), maps.Clone(l.Receivers)
 	}
-	r.Held, r.Known = maps.Clone(r.Held), maps.Clone(r.Known)
+	r.Held, r.SlowBefore = maps.Clone(r.Held), maps.Clone(r.SlowBefore)
 	return r
 }
 
@@ -80,13 +80,13 @@ func (f *inFlight) slow(c *claim) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := &f.room
-	if len(r.Known) >= maxKnown {
-		for k := range r.Known { // forget any other
-			delete(r.Known, k)
+	if len(r.SlowBefore) >= maxSlowBefore {
+		for k := range r.SlowBefore { // forget any other
+			delete(r.SlowBefore, k)
 			break
 		}
 	}
-	r.Known[c.sub.Key] = struct{}{}
+	r.SlowBefore[c.sub.Key] = struct{}{}
 	if c.fits && c.pace == Fast && r.enter(Slow, c.target()) {
 		r.leave(Fast, c.target())
 		c.pace = Slow
@@ -97,7 +97,7 @@ func (f *inFlight) slow(c *claim) {
 func (f *inFlight) quick(k Key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.room.Known, k)
+	delete(f.room.SlowBefore, k)
 }
 
 // free gives back the room of a claim that fitted.
@@ -108,6 +108,6 @@ func (f *inFlight) free(c *claim) {
 	f.room.leave(c.pace, c.target())
 	f.room.Bytes += c.held
 	if c.held > 0 {
-		less(f.room.Held, c.sub.Owner, c.held)
+		subtract(f.room.Held, c.sub.Owner, c.held)
 	}
 }

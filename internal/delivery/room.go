@@ -27,16 +27,16 @@ const (
 	roomBytes       = 64 << 20
 	roomBytesPerOrg = 16 << 20
 	smallDelivery   = 64 << 10
-	// maxKnown limits the subscriptions that are remembered as slow.
-	maxKnown = 1024
+	// maxSlowBefore limits the subscriptions that are remembered as slow.
+	maxSlowBefore = 1024
 )
 
 // Target is a receiver of one org. Orgs that send to the same host do not share its limit.
 type Target struct{ Owner, Receiver string }
 
-// Lane is what is left of a lane.
+// Lane is a lane and what is in it.
 type Lane struct {
-	Most        int // further deliveries
+	Free        int // slots for further deliveries
 	PerOrg      int
 	PerReceiver int
 	Reserve     int            // slots for owners that have nothing in the slow lane
@@ -50,26 +50,26 @@ type Room struct {
 	Bytes       int64   // of further deliveries
 	BytesPerOrg int64
 	Held        map[string]int64 // bytes in flight, by owner
-	Known       map[Key]struct{} // subscriptions whose last attempt was slow
+	SlowBefore  map[Key]struct{} // subscriptions whose last attempt was slow
 	Claim       time.Duration    // the length of a claim
 }
 
 // Pace returns the lane in which a subscription with so many failed attempts begins.
 func (r *Room) Pace(k Key, attempts int) Pace {
-	if _, slow := r.Known[k]; slow || attempts > 0 {
+	if _, slow := r.SlowBefore[k]; slow || attempts > 0 {
 		return Slow
 	}
 	return Fast
 }
 
 // Free returns how many further deliveries fit into both lanes.
-func (r *Room) Free() int { return r.Lanes[Fast].Most + r.Lanes[Slow].Most }
+func (r *Room) Free() int { return r.Lanes[Fast].Free + r.Lanes[Slow].Free }
 
 // Share returns how many deliveries of one owner a claim takes into each lane if so many owners have
 // due ones.
 func (r *Room) Share(owners int) (share [2]int) {
 	for p := range r.Lanes {
-		share[p] = max(1, r.Lanes[p].Most/max(1, owners))
+		share[p] = max(1, r.Lanes[p].Free/max(1, owners))
 	}
 	return share
 }
@@ -77,15 +77,15 @@ func (r *Room) Share(owners int) (share [2]int) {
 // InUse returns how many deliveries of an owner are in flight.
 func (r *Room) InUse(owner string) int { return r.Lanes[Fast].Orgs[owner] + r.Lanes[Slow].Orgs[owner] }
 
-// Left returns how many further deliveries of an owner fit into a lane. An owner with deliveries in
-// flight gets at most half of what is free, so the last slots remain for those who have none.
+// Left returns how many further deliveries of an owner fit into a lane. An owner may hold at most as
+// many slots as half of those that are free, so the last slots remain for those who have none.
 func (r *Room) Left(p Pace, owner string) int {
 	l := &r.Lanes[p]
-	free := l.Most
+	free := l.Free
 	if r.Lanes[Slow].Orgs[owner] > 0 {
 		free -= l.Reserve
 	}
-	return min(free, min(l.PerOrg, max(1, l.Most/2))-l.Orgs[owner])
+	return min(free, min(l.PerOrg, max(1, l.Free/2))-l.Orgs[owner])
 }
 
 // Full returns the receivers of an owner that already have as many requests in flight as a lane
@@ -122,7 +122,7 @@ func (r *Room) enter(p Pace, t Target) bool {
 	if r.Left(p, t.Owner) <= 0 || l.Receivers[t] >= l.PerReceiver {
 		return false
 	}
-	l.Most--
+	l.Free--
 	l.Orgs[t.Owner]++
 	l.Receivers[t]++
 	return true
@@ -131,13 +131,13 @@ func (r *Room) enter(p Pace, t Target) bool {
 // leave gives back a slot of a lane.
 func (r *Room) leave(p Pace, t Target) {
 	l := &r.Lanes[p]
-	l.Most++
-	less(l.Orgs, t.Owner, 1)
-	less(l.Receivers, t, 1)
+	l.Free++
+	subtract(l.Orgs, t.Owner, 1)
+	subtract(l.Receivers, t, 1)
 }
 
-// less subtracts n from a count and removes a count of zero.
-func less[K comparable, N int | int64](counts map[K]N, k K, n N) {
+// subtract subtracts n from a count, and removes the count if it is zero then.
+func subtract[K comparable, N int | int64](counts map[K]N, k K, n N) {
 	if counts[k] -= n; counts[k] == 0 {
 		delete(counts, k)
 	}

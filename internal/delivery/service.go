@@ -92,7 +92,7 @@ func (s *Service) Run(ctx context.Context) {
 	}
 }
 
-// releaseLost makes due what nodes that are gone had claimed.
+// releaseLost makes due again what nodes that are gone had claimed.
 func (s *Service) releaseLost(ctx context.Context) {
 	if err := s.store.Release(ctx); err != nil && ctx.Err() == nil {
 		s.onError(err)
@@ -132,7 +132,8 @@ func (s *Service) run(ctx context.Context, c *claim) {
 	}
 }
 
-// errClaimLost means that the claim expired, or that the subscription was replaced.
+// errClaimLost means that the claim expired, that another node released it, or that the subscription
+// was replaced.
 var errClaimLost = errors.New("the claim is over")
 
 // over reports whether nothing is left to do for a claim.

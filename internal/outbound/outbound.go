@@ -26,9 +26,9 @@ type Options struct {
 	Allow []string // host, host:port, IP or CIDR that is allowed although it is not public, also over http
 	Flag  string   // the operator's flag that sets Allow, for error messages
 
-	// Apart keeps requests to one host from waiting for each other: there is no limit of connections,
-	// and no HTTP/2, whose requests share one. The caller limits the number of requests.
-	Apart bool
+	// NoSharing keeps requests to one host from waiting for each other: there is no limit of
+	// connections, and no HTTP/2, whose requests share one. The caller limits the number of requests.
+	NoSharing bool
 
 	Resolver *net.Resolver // nil: the system's
 	TLS      *tls.Config   // nil: the system's roots
@@ -80,7 +80,7 @@ func (g *Guard) Client(timeout time.Duration) *http.Client {
 		IdleConnTimeout:        30 * time.Second,
 		MaxResponseHeaderBytes: maxHeader,
 	}
-	if g.o.Apart {
+	if g.o.NoSharing {
 		t.Protocols = new(http.Protocols)
 		t.Protocols.SetHTTP1(true)
 		t.MaxIdleConnsPerHost, t.MaxConnsPerHost = 16, 0

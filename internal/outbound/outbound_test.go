@@ -143,7 +143,7 @@ func TestRequestsApartDoNotWaitForEachOther(t *testing.T) {
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
 	g, err := New(Options{
-		Allow: []string{"127.0.0.1"}, Apart: true, TLS: srv.Client().Transport.(*http.Transport).TLSClientConfig,
+		Allow: []string{"127.0.0.1"}, NoSharing: true, TLS: srv.Client().Transport.(*http.Transport).TLSClientConfig,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -3,35 +3,44 @@ package store
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"time"
 )
 
 // A claim of a delivery names its node, so that it ends with the node and not only when it expires.
 // A SQLite store has one server, so all claims of other nodes are those of an earlier process. On
-// PostgreSQL a node is gone when its last beat is older than aliveFor, or when the session that held
-// its advisory lock ended: the operating system closes the connection with the process. Behind a
-// pooler only the beats count.
+// PostgreSQL a node is gone when its last beat is older than aliveFor, or only older than
+// aliveUnlocked if no session holds its advisory lock: the operating system closes the connection
+// with the process. A missing lock alone proves nothing, because a restart of the database ends all
+// sessions, and nodes reconnect at different times. Behind a pooler only the beats count.
 //
 // A node that was only slow or disconnected may lose its claims in this way. It cannot settle them
 // any more, and a receiver may get an event twice.
 
-// unlocked begins the name in claimed_by of a node that holds no advisory lock.
-const unlocked = "~"
+// noLockPrefix begins the name in claimed_by of a node that holds no advisory lock.
+const noLockPrefix = "~"
 
 // holdNode takes the advisory lock of a node, as long as the session lasts. It is shared, so that it
 // never waits.
 const holdNode = `SELECT pg_advisory_lock_shared(hashtextextended($1, 0))`
 
-// The condition that the claim of a row is one of a node that is gone. The parameter is this node.
-const sqliteClaimLost = `claimed_by <> '' AND claimed_by <> $%d`
+// aliveUnlocked is how long a node counts as alive after its last beat if its lock is not held. It
+// spans some beats.
+const aliveUnlocked = 3 * time.Second
 
-var postgresClaimLost = sqliteClaimLost + ` AND claimed_by NOT IN (
-		SELECT CASE WHEN hashtextextended(id, 0) IN (
-			SELECT (CAST(classid AS BIGINT) << 32) | CAST(objid AS BIGINT) FROM pg_locks
-			WHERE locktype = 'advisory' AND objsubid = 1
-				AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-		) THEN id ELSE '` + unlocked + `' || id END
-		FROM nodes WHERE seen_at > ` + postgresClock + ` - ` + strconv.FormatInt(aliveFor.Microseconds(), 10) + `)`
+// lockedNodes selects the keys of the advisory locks of nodes, and possibly others.
+const lockedNodes = `SELECT (CAST(classid AS BIGINT) << 32) | CAST(objid AS BIGINT) FROM pg_locks
+	WHERE locktype = 'advisory' AND objsubid = 1
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+
+// The condition that the claim of a row is one of a node that is gone. The parameter is this node.
+// Programs that do not know claimed_by leave its old value when they end a claim.
+const sqliteClaimLost = `claimed_until > 0 AND claimed_by <> '' AND claimed_by <> $%d`
+
+var postgresClaimLost = sqliteClaimLost + fmt.Sprintf(` AND claimed_by NOT IN (
+		SELECT id FROM nodes WHERE seen_at > `+postgresClock+` -
+			CASE WHEN hashtextextended(id, 0) IN (`+lockedNodes+`) THEN %[1]d ELSE %[2]d END
+		UNION ALL SELECT '`+noLockPrefix+`' || id FROM nodes WHERE seen_at > `+postgresClock+` - %[1]d)`,
+	aliveFor.Microseconds(), aliveUnlocked.Microseconds())
 
 // keepClaimer is the value of claimed_by in a write of progress. mark is the parameter with the end
 // of the claim.
@@ -39,7 +48,7 @@ func keepClaimer(mark string) string {
 	return `CASE WHEN CAST(` + mark + ` AS BIGINT) = 0 THEN '' ELSE claimed_by END`
 }
 
-// releaseClaims makes the rows of a table due that nodes had claimed which are gone.
+// releaseClaims makes due again the rows of a table that nodes that are gone had claimed.
 func (s *db) releaseClaims(ctx context.Context, table string) error {
 	if s.claimer == "" {
 		return nil // not a server

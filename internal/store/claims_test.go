@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -104,8 +105,67 @@ func TestClaimsEndWithTheProcess(t *testing.T) {
 	next.want(1, "after the restart")
 }
 
-// On PostgreSQL claims end with the session of their node, or when it has not given a sign of life
-// for a while.
+// An older program that ends a claim leaves claimed_by as it is. The time of its next attempt stays.
+func TestClaimsThatOlderProgramsEndedAreNotReleased(t *testing.T) {
+	t.Parallel()
+	s := openClaims(t, Options{Dir: t.TempDir(), Node: "one"})
+	defer func() { _ = s.Close() }()
+	s.claim("a")
+	next := micros(time.Now().Add(time.Hour))
+	for _, table := range []string{"webhooks", "push_configs"} {
+		s.exec(`UPDATE `+table+` SET claimed_by = 'gone', claimed_until = 0, due_at = $1`, next)
+	}
+	if err := s.Webhooks().Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Deliveries().Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"webhooks", "push_configs"} {
+		var due int64
+		if _, err := one(t.Context(), s.eng, []any{&due}, `SELECT due_at FROM `+table); err != nil || due != next {
+			t.Errorf("%s: due at %d, %v; want %d", table, due, err, next)
+		}
+	}
+}
+
+// seen makes the last beat of a node this long ago. These tests do not beat, so one in the future is
+// never too old, however slow the machine is.
+func (c claims) seen(node string, ago time.Duration) {
+	c.Helper()
+	c.exec(`UPDATE nodes SET seen_at = `+postgresClock+` - $1 WHERE id = $2`, ago.Microseconds(), node)
+}
+
+// keeps waits until a node keeps its claims although its last beat was this long ago. If the machine
+// is so slow that the beat becomes too old meanwhile, the node claims again.
+func (c claims) keeps(node string, ago time.Duration) {
+	c.Helper()
+	until(c.T, node+" keeps its claims", func() bool {
+		for _, table := range []string{"webhooks", "push_configs"} {
+			c.exec(`UPDATE `+table+` SET due_at = $1, claimed_until = $1, claimed_by = $2 WHERE id = $2`,
+				micros(time.Now().Add(time.Hour)), node)
+		}
+		c.seen(node, ago)
+		webhooks, pushes := c.claimed()
+		return slices.Contains(webhooks, node) && slices.Contains(pushes, node)
+	})
+}
+
+// locked reports whether a session holds the advisory lock of a node.
+func (c claims) locked(node string) bool {
+	c.Helper()
+	var held bool
+	if _, err := one(c.Context(), c.eng, []any{&held}, `SELECT hashtextextended($1, 0) IN (`+lockedNodes+`)`,
+		node); err != nil {
+		c.Fatal(err)
+	}
+	return held
+}
+
+const inFuture = -time.Hour
+
+// On PostgreSQL claims end soon after the session of their node, or when it has not given a sign of
+// life for a while.
 func TestClaimsEndWithTheNode(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
@@ -115,19 +175,45 @@ func TestClaimsEndWithTheNode(t *testing.T) {
 	defer func() { _, _ = frozen.Close(), other.Close() }()
 	for _, s := range []claims{frozen, killed, other} {
 		s.claim(s.node)
+		s.seen(s.node, inFuture)
 	}
 	other.want(3, "while all run")
-	// Its row in nodes is still fresh.
 	if err := killed.eng.close(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the claim of the killed node is released", func() bool {
-		webhooks, pushes := other.claimed()
-		return len(webhooks) == 2 && len(pushes) == 2
-	})
+	until(t, "the session of the killed node ends", func() bool { return !other.locked("killed") })
+	other.want(3, "while the node may be connecting again")
+	other.seen("killed", aliveUnlocked)
+	other.want(2, "when it is gone")
 	// The session of a frozen node stays open.
-	other.exec(`UPDATE nodes SET seen_at = seen_at - $1 WHERE id = 'frozen'`, aliveFor.Microseconds())
+	other.seen("frozen", aliveFor)
 	other.want(1, "when a node is frozen")
+	other.keeps("frozen", aliveUnlocked)
+	other.keeps("killed", time.Second)
+}
+
+// A restart of PostgreSQL ends the sessions of all nodes. They keep their claims, and take their locks
+// again.
+func TestClaimsOutliveASession(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	live := openClaims(t, Options{URL: url, Node: "live"})
+	other := openClaims(t, Options{URL: url, Node: "other"})
+	defer func() { _, _ = live.Close(), other.Close() }()
+	live.claim("live")
+	live.seen("live", inFuture)
+	for range 3 {
+		var ended bool // after at most ten seconds
+		if _, err := one(t.Context(), other.eng, []any{&ended}, `SELECT pg_terminate_backend(pid, 10000) FROM pg_locks
+			WHERE locktype = 'advisory' AND objsubid = 1
+				AND ((CAST(classid AS BIGINT) << 32) | CAST(objid AS BIGINT)) = hashtextextended('live', 0)
+				AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`); err != nil || !ended {
+			t.Fatalf("the session of the node ended: %v, %v", ended, err)
+		}
+		other.want(1, "after its session ended")
+		until(t, "the node holds its lock again", func() bool { return other.locked("live") })
+	}
+	other.want(1, "when it is connected again")
 }
 
 // Behind a pooler a session does not belong to a node, so only the beats count.
@@ -139,10 +225,11 @@ func TestClaimsBehindAPoolerEndWithTheBeats(t *testing.T) {
 	defer func() { _ = other.Close() }()
 	killed.claim("killed")
 	other.claim("other")
+	other.seen("killed", inFuture)
 	if err := killed.eng.close(); err != nil {
 		t.Fatal(err)
 	}
 	other.want(2, "while the node may be alive")
-	other.exec(`UPDATE nodes SET seen_at = seen_at - $1 WHERE id = 'killed'`, aliveFor.Microseconds())
+	other.seen("killed", aliveFor)
 	other.want(1, "when it is gone")
 }

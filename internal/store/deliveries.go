@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -209,7 +210,10 @@ const dueOrgs = withOrgs + `
 const pushWindow = 4096
 
 // duePushes chooses due subscriptions of an org, in each lane at most its share, and reserves room
-// for them.
+// for them. The query tells the lanes apart by failed attempts only. Subscriptions that were slow
+// before are read with those of the fast lane, in addition to the others, so that they do not hide
+// them. While the fast lane has no room for the org they wait, though the slow one may have some: an
+// attempt leaves the fast lane after a second.
 func (ds Deliveries) duePushes(
 	ctx context.Context, org string, room *delivery.Room, share [2]int,
 ) ([]dueKey, error) {
@@ -237,6 +241,8 @@ func (ds Deliveries) duePushes(
 	if len(lanes) == 0 {
 		return nil, nil
 	}
+	// In powers of two, because every limit is a statement of its own in the caches of the engines.
+	limit := 8*most + 1<<bits.Len(uint(len(room.SlowBefore)))
 	var out []dueKey
 	err := each(ctx, ds.eng, func(r rows) error {
 		k := dueKey{Key: delivery.Key{Kind: dispatch.PushKind}}
@@ -254,7 +260,7 @@ func (ds Deliveries) duePushes(
 			out = append(out, k)
 		}
 		return nil
-	}, fmt.Sprintf(duePushes, mine, now.sql, pushWindow, strings.Join(lanes, " OR "), 8*most), args...)
+	}, fmt.Sprintf(duePushes, mine, now.sql, pushWindow, strings.Join(lanes, " OR "), limit), args...)
 	return out, err
 }
 

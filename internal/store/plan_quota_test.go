@@ -29,7 +29,7 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 	who := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
 	key := identity.Key{Principal: who, CreatedAt: s.now()}
 	lane := delivery.Lane{
-		Most: 8, PerOrg: 8, PerReceiver: 1, Receivers: map[delivery.Target]int{{Owner: "acme", Receiver: "r"}: 1},
+		Free: 8, PerOrg: 8, PerReceiver: 1, Receivers: map[delivery.Target]int{{Owner: "acme", Receiver: "r"}: 1},
 	}
 	room := &delivery.Room{Lanes: [2]delivery.Lane{lane, lane}}
 	for name, c := range map[string]struct {

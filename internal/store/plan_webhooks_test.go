@@ -17,7 +17,7 @@ func TestDueWebhooksAreFoundByTheirIndexes(t *testing.T) {
 	defer func() { _ = s.Close() }()
 	a := &asked{engine: s.eng}
 	s.eng = a
-	lane := delivery.Lane{Most: 8, PerOrg: 8, PerReceiver: 4}
+	lane := delivery.Lane{Free: 8, PerOrg: 8, PerReceiver: 4}
 	room := &delivery.Room{Lanes: [2]delivery.Lane{lane, lane}}
 	for name, c := range map[string]struct {
 		run   func() error

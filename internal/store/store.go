@@ -107,7 +107,7 @@ func prepare(ctx context.Context, o *Options) (*Store, error) {
 			return nil, err
 		}
 		if s.eng = e; e.pooled && o.Node != "" {
-			s.claimer = unlocked + o.Node
+			s.claimer = noLockPrefix + o.Node
 		}
 	case o.Dir != "":
 		if err := os.MkdirAll(o.Dir, 0o700); err != nil {

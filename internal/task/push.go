@@ -3,7 +3,6 @@ package task
 import (
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -59,13 +58,7 @@ var ErrPushLimit = errs.New(errs.Invalid, "task.push_too_many",
 	"the task has %d push configurations already; delete one first", MaxPushes)
 
 // Receiver returns the scheme and host of the URL, which contain no secrets.
-func (p *PushConfig) Receiver() string {
-	u, err := url.Parse(p.URL)
-	if err != nil {
-		return ""
-	}
-	return u.Scheme + "://" + strings.ToLower(u.Host)
-}
+func (p *PushConfig) Receiver() string { return text.Origin(p.URL) }
 
 // Check reports what is wrong with a configuration.
 func (p *PushConfig) Check() []errs.Field {
@@ -100,16 +93,10 @@ func badPushURL(s string) string {
 		return "must be an absolute URL that starts with https:// (or http://) and names a host"
 	case u.User != nil || strings.Contains(s, "#"):
 		return "must have neither user nor fragment"
-	case !validPort(u.Port()):
+	case !text.ValidPort(u.Port()):
 		return "must have a port from 1 to 65535"
 	}
 	return ""
-}
-
-// validPort reports whether a URL can have the port; "" is the default one.
-func validPort(port string) bool {
-	n, err := strconv.ParseUint(port, 10, 16)
-	return port == "" || err == nil && n > 0
 }
 
 func notHTTPToken(r rune) bool {

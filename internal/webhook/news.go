@@ -95,7 +95,8 @@ func (d *due) Update(
 // Changed tells the service that the log of an org has grown. It does not block.
 func (s *Service) Changed(org string) { s.due.news.add(s.engine.Nudge, org) }
 
-// Run delivers events until ctx ends, then waits for the requests in flight.
+// Run delivers events until ctx ends, then waits for the requests in flight, at most
+// delivery.StopGrace.
 func (s *Service) Run(ctx context.Context) {
 	var work sync.WaitGroup
 	work.Go(func() { s.engine.Run(ctx) })

@@ -28,7 +28,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -100,13 +99,7 @@ type Webhook struct {
 func (w *Webhook) Subject() string { return "webhook:" + w.ID }
 
 // Receiver returns the scheme and the host of the URL.
-func (w *Webhook) Receiver() string {
-	u, err := url.Parse(w.URL)
-	if err != nil {
-		return ""
-	}
-	return u.Scheme + "://" + strings.ToLower(u.Host)
-}
+func (w *Webhook) Receiver() string { return text.Origin(w.URL) }
 
 // Creation describes a new webhook.
 type Creation struct {
@@ -202,19 +195,13 @@ func urlProblem(raw string, checkURL func(string) error) string {
 		return "must not contain a user name or password; receivers verify the signature instead"
 	case strings.Contains(raw, "#"): // also an empty one
 		return "must not have a fragment (#), which is not sent"
-	case !validPort(u.Port()):
+	case !text.ValidPort(u.Port()):
 		return "must have a port from 1 to 65535"
 	}
 	if err := checkURL(raw); err != nil {
 		return err.Error()
 	}
 	return ""
-}
-
-// validPort reports whether a URL can have the port; "" is the default one.
-func validPort(port string) bool {
-	n, err := strconv.ParseUint(port, 10, 16)
-	return port == "" || err == nil && n > 0
 }
 
 // listFaults checks a list of categories or priorities.

@@ -1,6 +1,6 @@
 -- compatible: yes
 -- The node that holds the claim of a delivery, so that others release the claims of a node that is
--- gone before they expire. Older programs leave it empty, and their claims expire.
+-- gone before they expire. Older programs do not change it; their claims expire.
 ALTER TABLE webhooks ADD COLUMN claimed_by TEXT NOT NULL DEFAULT '';
 CREATE INDEX webhooks_claimed ON webhooks (claimed_by) WHERE claimed_by <> '';
 ALTER TABLE push_configs ADD COLUMN claimed_by TEXT NOT NULL DEFAULT '';

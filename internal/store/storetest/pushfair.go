@@ -105,7 +105,7 @@ func testPushClaims(w *world) {
 }
 
 // testPushLanes: a configuration whose last attempt failed, or was slow on this node, is claimed into
-// the slow lane only.
+// the slow lane only. Many slow ones do not hide one that works.
 func testPushLanes(w *world) {
 	ctx := w.Context()
 	w.tasks = dispatch.New(withPush(w.options()))
@@ -115,46 +115,75 @@ func testPushLanes(w *world) {
 	}
 	w.advance(time.Second)
 	store := w.store.Deliveries()
-	claim := func(r delivery.Room) (out []delivery.Subscription) {
+	slow := map[delivery.Key]struct{}{}
+	claim := func(r delivery.Room) (ids []string) {
 		w.Helper()
-		r.Claim = time.Second
-		out, err := store.Claim(ctx, r)
+		r.Claim, r.SlowBefore = time.Hour, slow
+		subs, err := store.Claim(ctx, r)
 		w.must(err)
-		return out
-	}
-	known := map[delivery.Key]struct{}{}
-	for _, s := range claim(wideRoom()) {
-		failed := s.ID == "failed"
-		if s.ID == "slow" {
-			known[s.Key] = struct{}{}
-		}
-		_, err := store.Update(ctx, s.Key, func(p delivery.Progress, clock time.Time) (delivery.Progress, error) {
-			p.DueAt, p.ClaimedUntil = clock, time.Time{}
-			if failed {
-				p.Attempts = 1
-			}
-			return p, nil
-		})
-		w.must(err)
-	}
-	ids := func(subs []delivery.Subscription) (out []string) {
 		for _, s := range subs {
-			out = append(out, s.ID)
+			ids = append(ids, s.ID)
 		}
-		slices.Sort(out)
-		return out
+		slices.Sort(ids)
+		return ids
 	}
-	none := lane(0, 0, 0)
-	room := roomOf(lane(64, 8, 4), none)
-	room.Known = known
-	if got := ids(claim(room)); !slices.Equal(got, []string{"new"}) {
+	all, err := store.Claim(ctx, wideRoom())
+	w.must(err)
+	// retry makes those with these ids due again.
+	retry := func(ids ...string) {
+		w.Helper()
+		for _, s := range all {
+			if !slices.Contains(ids, s.ID) {
+				continue
+			}
+			_, err := store.Update(ctx, s.Key, func(p delivery.Progress, clock time.Time) (delivery.Progress, error) {
+				p.DueAt, p.ClaimedUntil = clock, time.Time{}
+				if s.ID == "failed" {
+					p.Attempts = 1
+				}
+				return p, nil
+			})
+			w.must(err)
+		}
+	}
+	for _, s := range all {
+		if s.ID == "slow" {
+			slow[s.Key] = struct{}{}
+		}
+	}
+	retry("failed", "slow", "new")
+	if got := claim(roomOf(lane(64, 8, 4), lane(0, 0, 0))); !slices.Equal(got, []string{"new"}) {
 		w.Errorf("claimed %v into the fast lane, want the new one", got)
 	}
-	room = roomOf(none, lane(64, 8, 4))
-	room.Lanes[delivery.Slow].Receivers[delivery.Target{Owner: "acme", Receiver: "https://slow.example"}] = 4
-	room.Known = known
-	if got := ids(claim(room)); !slices.Equal(got, []string{"failed"}) {
-		w.Errorf("claimed %v into the slow lane, want the failed one", got)
+	one := func(inFlight int) delivery.Room {
+		r := roomOf(lane(1, 1, 4), lane(64, 8, 4))
+		r.Lanes[delivery.Slow].Receivers[delivery.Target{Owner: "acme", Receiver: "https://slow.example"}] = inFlight
+		return r
+	}
+	if got := claim(one(4)); !slices.Equal(got, []string{"failed"}) {
+		w.Errorf("claimed %v beside a full receiver, want the failed one", got)
+	}
+	retry("failed")
+	if got := claim(one(3)); !slices.Equal(got, []string{"failed", "slow"}) {
+		w.Errorf("claimed %v into the slow lane, want the failed one and the slow one", got)
+	}
+
+	const many = 100
+	for i := range many {
+		w.sendPushed(c, fmt.Sprint("many", i), task.PushConfig{ID: "many", URL: "https://slow.example/"})
+	}
+	w.advance(time.Second)
+	more, err := store.Claim(ctx, roomOf(lane(4*many, many, many), lane(0, 0, 0)))
+	w.must(err)
+	for _, s := range more {
+		slow[s.Key] = struct{}{}
+	}
+	all = append(all, more...)
+	retry("many")
+	w.advance(time.Second)
+	retry("new") // due after the others
+	if got := claim(one(4)); !slices.Equal(got, []string{"new"}) {
+		w.Errorf("claimed %v behind %d slow ones, want the new one", got, len(more))
 	}
 }
 

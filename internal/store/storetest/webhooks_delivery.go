@@ -242,7 +242,7 @@ func roomOf(fast, slow delivery.Lane) delivery.Room {
 
 func lane(most, perOrg, perReceiver int) delivery.Lane {
 	return delivery.Lane{
-		Most: most, PerOrg: perOrg, PerReceiver: perReceiver,
+		Free: most, PerOrg: perOrg, PerReceiver: perReceiver,
 		Orgs: map[string]int{}, Receivers: map[delivery.Target]int{},
 	}
 }
@@ -344,18 +344,18 @@ func testWebhookLanes(w *world) {
 	w.advance(time.Second)
 	none, slow := lane(0, 0, 0), map[delivery.Key]struct{}{claimed[1].Key: {}}
 	room := roomOf(lane(64, 8, 4), none)
-	room.Known = slow
+	room.SlowBefore = slow
 	got, left, err := store.Claim(ctx, room, []string{"acme"})
 	if err != nil || len(got) != 1 || got[0].ID != claimed[0].ID || len(left) != 1 {
 		w.Errorf("claimed %+v into the fast lane, left %v, %v; want the one that works", got, left, err)
 	}
 	room = roomOf(none, lane(64, 2, 4))
-	room.Known = slow
+	room.SlowBefore = slow
 	if got, left, err = store.Claim(ctx, room, []string{"acme"}); err != nil || len(got) != 2 || len(left) != 1 {
 		w.Errorf("claimed %+v into the slow lane, left %v, %v; want two", got, left, err)
 	}
 	room = roomOf(none, lane(64, 2, 4))
-	room.Known = slow
+	room.SlowBefore = slow
 	if got, left, err = store.Claim(ctx, room, []string{"acme"}); err != nil || len(got) != 1 || len(left) != 0 {
 		w.Errorf("claimed %+v into the slow lane, left %v, %v; want the last", got, left, err)
 	}
