@@ -73,8 +73,8 @@ func (f *inFlight) left() Room {
 	return r
 }
 
-// slow moves a claim with a slow attempt to the slow lane, until it ends. If that lane has no room
-// for it, the claim stays in the fast one. The next claim of the subscription begins in the slow
+// slow moves a claim with a slow attempt to the slow lane, until it ends. That lane may exceed its
+// limits by such claims, up to slowExcess. The next claim of the subscription begins in the slow
 // lane.
 func (f *inFlight) slow(c *claim) {
 	f.mu.Lock()
@@ -87,8 +87,9 @@ func (f *inFlight) slow(c *claim) {
 		}
 	}
 	r.SlowBefore[c.sub.Key] = struct{}{}
-	if c.fits && c.pace == Fast && r.enter(Slow, c.target()) {
+	if lane := &r.Lanes[Slow]; c.fits && c.pace == Fast && lane.Free > -slowExcess {
 		r.leave(Fast, c.target())
+		lane.take(c.target())
 		c.pace = Slow
 	}
 }

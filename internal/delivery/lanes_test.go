@@ -61,6 +61,9 @@ func (s *shelf) Claim(_ context.Context, r Room) (out []Subscription, err error)
 	each := r.Share(len(owners))
 	for _, owner := range owners {
 		share := each
+		slices.SortStableFunc(due[owner], func(a, b *Subscription) int {
+			return suspicion(&r, a) - suspicion(&r, b)
+		})
 		for _, sub := range due[owner] {
 			if pace := r.Pace(sub.Key, sub.Attempts); share[pace] > 0 && fits(&r, sub) {
 				share[pace]--
@@ -139,6 +142,13 @@ func start(t *testing.T, store *shelf, to *site) *Service {
 	return s
 }
 
+func suspicion(r *Room, s *Subscription) int {
+	if r.Suspect(Target{s.Owner, s.Receiver}) {
+		return 1
+	}
+	return 0
+}
+
 func newShelf() *shelf { return &shelf{subs: map[Key]*Subscription{}} }
 func newSite() *site   { return &site{got: map[string]int{}} }
 
@@ -184,7 +194,7 @@ func TestOrgsThatStallDelayNoOther(t *testing.T) {
 				time.Sleep(c.after)
 				synctest.Wait()
 				_, held := to.count("")
-				if held < filled || held > fastSlots+slowSlots {
+				if held < filled || held > fastSlots+slowSlots+slowExcess {
 					t.Errorf("%d requests stall, want that they fill the lanes", held)
 				}
 				for i := range 3 {
@@ -234,6 +244,37 @@ func TestAStallingReceiverDelaysItsOwnOrgForASecond(t *testing.T) {
 					synctest.Wait()
 					if done, _ := to.count(id); done != 1 {
 						t.Errorf("%s was not delivered at once", id)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Receivers that stall for every subscription leave room to the others of their org, though each
+// subscription is new, as those of tasks are.
+func TestStallingHostsLeaveRoomToTheirOrg(t *testing.T) {
+	t.Parallel()
+	for _, hosts := range []int{1, 2, 6, 20} {
+		t.Run(fmt.Sprint(hosts), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store, to := newShelf(), newSite()
+				for n := range 40 {
+					for h := range hosts {
+						store.add("acme", fmt.Sprintf("h%d.example", h), fmt.Sprintf("stall-%d-%d", h, n))
+					}
+				}
+				s := start(t, store, to)
+				for i := range 20 {
+					time.Sleep(3 * slowAfter)
+					id := fmt.Sprint("good-", i)
+					store.add("acme", "good.example", id)
+					s.Nudge()
+					time.Sleep(2 * slowAfter)
+					synctest.Wait()
+					if done, _ := to.count(id); done != 1 {
+						t.Errorf("%s was not delivered within two seconds", id)
 					}
 				}
 			})

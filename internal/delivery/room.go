@@ -21,8 +21,10 @@ const (
 	// fastReserve is the part of the fast lane for orgs that have nothing in the slow lane.
 	fastReserve = 16
 
-	perReceiver = 4 // of one org, in each lane
-	slowAfter   = time.Second
+	perReceiver = 4 // of one org, in each lane; see Room.atOnce
+	// slowExcess is how far the slow lane may exceed its slots by attempts that began in the fast one.
+	slowExcess = 128
+	slowAfter  = time.Second
 	// Bytes of the requests in flight. Small requests are not counted; the slots limit them.
 	roomBytes       = 64 << 20
 	roomBytesPerOrg = 16 << 20
@@ -63,7 +65,7 @@ func (r *Room) Pace(k Key, attempts int) Pace {
 }
 
 // Free returns how many further deliveries fit into both lanes.
-func (r *Room) Free() int { return r.Lanes[Fast].Free + r.Lanes[Slow].Free }
+func (r *Room) Free() int { return max(0, r.Lanes[Fast].Free) + max(0, r.Lanes[Slow].Free) }
 
 // Share returns how many deliveries of one owner a claim takes into each lane if so many owners have
 // due ones.
@@ -92,7 +94,7 @@ func (r *Room) Left(p Pace, owner string) int {
 // allows.
 func (r *Room) Full(p Pace, owner string) (receivers []string) {
 	for t, n := range r.Lanes[p].Receivers {
-		if t.Owner == owner && n >= r.Lanes[p].PerReceiver {
+		if t.Owner == owner && n >= r.atOnce(p, t) {
 			receivers = append(receivers, t.Receiver)
 		}
 	}
@@ -119,13 +121,41 @@ func (r *Room) Take(p Pace, t Target, size int64) (held int64, fits bool) {
 // enter takes a slot of a lane and reports whether there was one.
 func (r *Room) enter(p Pace, t Target) bool {
 	l := &r.Lanes[p]
-	if r.Left(p, t.Owner) <= 0 || l.Receivers[t] >= l.PerReceiver {
+	if r.Left(p, t.Owner) <= 0 || l.Receivers[t] >= r.atOnce(p, t) {
 		return false
 	}
+	l.take(t)
+	return true
+}
+
+func (l *Lane) take(t Target) {
 	l.Free--
 	l.Orgs[t.Owner]++
 	l.Receivers[t]++
-	return true
+}
+
+// Suspect reports whether a receiver has slow requests in flight. Perhaps it stalls as a whole, so
+// the store claims other subscriptions first.
+func (r *Room) Suspect(t Target) bool { return r.Lanes[Slow].Receivers[t] > 0 }
+
+// Suspects returns the receivers of an owner that are suspect.
+func (r *Room) Suspects(owner string) (receivers []string) {
+	for t := range r.Lanes[Slow].Receivers {
+		if t.Owner == owner {
+			receivers = append(receivers, t.Receiver)
+		}
+	}
+	return receivers
+}
+
+// atOnce returns how many requests a receiver may have in flight in a lane. A suspect one gets
+// subscriptions that are not known to be slow one at a time, so that they do not fill the fast lane
+// again and again.
+func (r *Room) atOnce(p Pace, t Target) int {
+	if p == Fast && r.Suspect(t) {
+		return 1
+	}
+	return r.Lanes[p].PerReceiver
 }
 
 // leave gives back a slot of a lane.

@@ -69,7 +69,7 @@ func (s *Service) Retry(ctx context.Context, k Key, allow func(Progress) error) 
 const pollEvery = time.Second
 
 // Run delivers until ctx ends, then waits for the requests in flight, at most StopGrace. Polling
-// finds retries that have become due, and claims of nodes that are gone.
+// finds retries that have become due.
 func (s *Service) Run(ctx context.Context) {
 	if s.sender == nil {
 		return
@@ -77,7 +77,7 @@ func (s *Service) Run(ctx context.Context) {
 	defer s.work.Wait()
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
-	s.releaseLost(ctx)
+	s.work.Go(func() { s.releaseLost(ctx) })
 	for {
 		if err := s.startDue(ctx); err != nil && ctx.Err() == nil {
 			s.onError(err)
@@ -87,15 +87,25 @@ func (s *Service) Run(ctx context.Context) {
 			return
 		case <-s.wake:
 		case <-poll.C:
-			s.releaseLost(ctx)
 		}
 	}
 }
 
-// releaseLost makes due again what nodes that are gone had claimed.
+// releaseLost makes due again what nodes that are gone had claimed, until ctx ends. It may have to
+// wait for the store, which delays no delivery.
 func (s *Service) releaseLost(ctx context.Context) {
-	if err := s.store.Release(ctx); err != nil && ctx.Err() == nil {
-		s.onError(err)
+	poll := time.NewTicker(pollEvery)
+	defer poll.Stop()
+	for {
+		if err := s.store.Release(ctx); err != nil && ctx.Err() == nil {
+			s.onError(err)
+		}
+		s.Nudge()
+		select {
+		case <-ctx.Done():
+			return
+		case <-poll.C:
+		}
 	}
 }
 

@@ -49,7 +49,8 @@ func keepClaimer(mark string) string {
 }
 
 // releaseClaims makes due again the rows of a table that nodes that are gone had claimed.
-func (s *db) releaseClaims(ctx context.Context, table string) error {
+// A row that is locked, perhaps by the frozen node itself, is left to the next call.
+func (s *db) releaseClaims(ctx context.Context, table, key string) error {
 	if s.claimer == "" {
 		return nil // not a server
 	}
@@ -60,14 +61,20 @@ func (s *db) releaseClaims(ctx context.Context, table string) error {
 	}
 	return s.eng.write(ctx, func(t *tx) error {
 		now := t.d.clockNow(s.now)
-		t.exec(fmt.Sprintf(`UPDATE %s SET due_at = %s, claimed_until = 0, claimed_by = '' WHERE %s`,
-			table, now.sql, fmt.Sprintf(t.d.claimLost, len(now.args)+1)), append(now.args, s.claimer)...)
+		t.exec(fmt.Sprintf(`UPDATE %[1]s SET due_at = %[2]s, claimed_until = 0, claimed_by = ''
+			WHERE (%[3]s) IN (SELECT %[3]s FROM %[1]s WHERE %[4]s%[5]s)`,
+			table, now.sql, key, fmt.Sprintf(t.d.claimLost, len(now.args)+1), t.d.skipLocked),
+			append(now.args, s.claimer)...)
 		return nil
 	})
 }
 
 // Release implements delivery.Store.
-func (ds Deliveries) Release(ctx context.Context) error { return ds.releaseClaims(ctx, "push_configs") }
+func (ds Deliveries) Release(ctx context.Context) error {
+	return ds.releaseClaims(ctx, "push_configs", "org_id, uid, id")
+}
 
 // Release implements webhook.Store.
-func (s Webhooks) Release(ctx context.Context) error { return s.releaseClaims(ctx, "webhooks") }
+func (s Webhooks) Release(ctx context.Context) error {
+	return s.releaseClaims(ctx, "webhooks", "org_id, id")
+}

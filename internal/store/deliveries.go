@@ -220,6 +220,20 @@ func (ds Deliveries) duePushes(
 	now := ds.d.clockNow(ds.now)
 	args := append(now.args, org) // now.args is not shared
 	mine := len(args)
+	// In powers of two, because every number of receivers is a statement of its own in the caches of
+	// the engines. No receiver is empty.
+	among := func(receivers []string) string {
+		marks := make([]string, 1<<bits.Len(uint(len(receivers))))
+		for i := range marks {
+			receiver := ""
+			if i < len(receivers) {
+				receiver = receivers[i]
+			}
+			args = append(args, receiver)
+			marks[i] = fmt.Sprintf("$%d", len(args))
+		}
+		return "d.receiver IN (" + strings.Join(marks, ", ") + ")"
+	}
 	most := 0
 	var lanes []string // conditions for the lanes that have room
 	for pace, lane := range [...]string{delivery.Fast: "d.attempts = 0", delivery.Slow: "d.attempts > 0"} {
@@ -228,20 +242,12 @@ func (ds Deliveries) duePushes(
 			continue
 		}
 		most += n
-		if full := room.Full(delivery.Pace(pace), org); len(full) > 0 {
-			marks := make([]string, len(full))
-			for i, receiver := range full {
-				args = append(args, receiver)
-				marks[i] = fmt.Sprintf("$%d", len(args))
-			}
-			lane += " AND d.receiver NOT IN (" + strings.Join(marks, ", ") + ")"
-		}
-		lanes = append(lanes, lane)
+		lanes = append(lanes, lane+" AND NOT "+among(room.Full(delivery.Pace(pace), org)))
 	}
 	if len(lanes) == 0 {
 		return nil, nil
 	}
-	// In powers of two, because every limit is a statement of its own in the caches of the engines.
+	suspect := among(room.Suspects(org))
 	limit := 8*most + 1<<bits.Len(uint(len(room.SlowBefore)))
 	var out []dueKey
 	err := each(ctx, ds.eng, func(r rows) error {
@@ -260,7 +266,7 @@ func (ds Deliveries) duePushes(
 			out = append(out, k)
 		}
 		return nil
-	}, fmt.Sprintf(duePushes, mine, now.sql, pushWindow, strings.Join(lanes, " OR "), limit), args...)
+	}, fmt.Sprintf(duePushes, mine, now.sql, pushWindow, strings.Join(lanes, " OR "), suspect, limit), args...)
 	return out, err
 }
 
@@ -270,7 +276,7 @@ const duePushes = `SELECT d.org_id, d.uid, d.id, d.receiver, d.attempts,
 	FROM (
 		SELECT org_id, uid, id, receiver, attempts, due_at FROM push_configs
 		WHERE sender_org = $%d AND due_at > 0 AND due_at <= %s ORDER BY due_at LIMIT %d
-	) d WHERE %s ORDER BY d.due_at LIMIT %d`
+	) d WHERE %s ORDER BY CASE WHEN %s THEN 1 ELSE 0 END, d.due_at LIMIT %d`
 
 // countDue adds up the due subscriptions org by org. The index begins with the org, so
 // subscriptions that are due later, possibly many more, are not read.

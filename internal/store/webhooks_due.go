@@ -194,36 +194,48 @@ func (s Webhooks) dueIn(
 	if room.Left(delivery.Fast, o.org) <= 0 && room.Left(delivery.Slow, o.org) <= 0 {
 		return nil, true, nil
 	}
-	choose := func(r rows) error {
-		var id, receiver string
-		var attempts int
-		if err := r.Scan(&id, &receiver, &attempts); err != nil {
-			return err
+	var found, suspects []dueWebhook
+	read := func(r rows) error {
+		w := dueWebhook{target: delivery.Target{Owner: o.org}}
+		err := r.Scan(&w.id, &w.target.Receiver, &w.attempts)
+		if room.Suspect(w.target) {
+			suspects = append(suspects, w)
+		} else {
+			found = append(found, w)
 		}
-		pace := room.Pace(delivery.Key{Kind: webhook.Kind, Org: o.org, ID: id}, attempts)
-		fits := share[pace] > 0
-		if fits {
-			_, fits = room.Take(pace, delivery.Target{Owner: o.org, Receiver: receiver}, 0)
-		}
-		if fits {
-			share[pace]--
-			ids = append(ids, id)
-		}
-		more = more || !fits
-		return nil
+		return err
 	}
 	if o.news {
-		err = each(ctx, s.eng, choose, `SELECT w.id, w.receiver, w.attempts FROM webhooks w
+		err = each(ctx, s.eng, read, `SELECT w.id, w.receiver, w.attempts FROM webhooks w
 			WHERE w.org_id = $1 AND `+isBehind+` ORDER BY w.cursor`+limit(pushWindow), o.org)
 	}
 	if o.due > 0 && err == nil {
 		now := s.d.clockNow(s.now)
 		args := append(now.args, o.org) // now.args is not shared
-		err = each(ctx, s.eng, choose, fmt.Sprintf(`SELECT id, receiver, attempts FROM webhooks
+		err = each(ctx, s.eng, read, fmt.Sprintf(`SELECT id, receiver, attempts FROM webhooks
 			WHERE org_id = $%d AND due_at > 0 AND due_at <= %s ORDER BY due_at`+limit(pushWindow),
 			len(args), now.sql), args...)
 	}
+	for _, w := range append(found, suspects...) {
+		pace := room.Pace(delivery.Key{Kind: webhook.Kind, Org: o.org, ID: w.id}, w.attempts)
+		fits := share[pace] > 0
+		if fits {
+			_, fits = room.Take(pace, w.target, 0)
+		}
+		if fits {
+			share[pace]--
+			ids = append(ids, w.id)
+		}
+		more = more || !fits
+	}
 	return ids, more, err
+}
+
+// dueWebhook is a webhook that can be claimed.
+type dueWebhook struct {
+	id       string
+	target   delivery.Target
+	attempts int
 }
 
 // Behind implements webhook.Store. It reads the index of all idle webhooks.
