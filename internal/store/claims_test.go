@@ -233,3 +233,38 @@ func TestClaimsBehindAPoolerEndWithTheBeats(t *testing.T) {
 	other.seen("killed", aliveFor)
 	other.want(1, "when it is gone")
 }
+
+// A row that a frozen node has locked does not keep the others from being released.
+func TestALockedClaimDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	s := openClaims(t, Options{URL: url, Node: "one"})
+	defer func() { _ = s.Close() }()
+	for _, id := range []string{"a", "b", "c"} {
+		s.claim(id)
+	}
+	for _, table := range []string{"webhooks", "push_configs"} {
+		s.exec(`UPDATE ` + table + ` SET claimed_by = 'gone'`)
+	}
+	conn := connect(t, url)
+	mustExec(t, conn, "BEGIN")
+	for _, table := range []string{"webhooks", "push_configs"} {
+		mustExec(t, conn, "SELECT 1 FROM "+table+" WHERE id = 'b' FOR UPDATE")
+	}
+	s.want(1, "while a row is locked")
+	mustExec(t, conn, "ROLLBACK")
+	s.want(0, "after the lock")
+}
+
+// PostgreSQL ends a transaction whose process is frozen, so that its locks do not stay.
+func TestFrozenTransactionsEnd(t *testing.T) {
+	t.Parallel()
+	s := openFor(t, Options{URL: pgtest.URL(t)})
+	for name, r := range map[string]reader{"pool": s.eng, "slow pool": s.eng.slow()} {
+		var limit string
+		_, err := one(t.Context(), r, []any{&limit}, `SELECT current_setting('idle_in_transaction_session_timeout')`)
+		if err != nil || limit != "5s" {
+			t.Errorf("%s: the limit is %q, %v; want 5s", name, limit, err)
+		}
+	}
+}

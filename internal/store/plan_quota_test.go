@@ -176,8 +176,9 @@ func TestPostgresFindsDuePushesByARangeOfTheIndex(t *testing.T) {
 	defer func() { _ = s.Close() }()
 	now := s.d.clockNow(s.now).sql
 	for name, sql := range map[string]string{
-		"count":  fmt.Sprintf(countDue, now),
-		"search": strings.ReplaceAll(fmt.Sprintf(duePushes, 1, now, 10, "d.attempts = 0", `d.receiver IN ('')`, 10), "$1", "'acme'"),
+		"count": fmt.Sprintf(countDue, now),
+		"search": strings.ReplaceAll(
+			fmt.Sprintf(duePushes, 1, now, 10, "d.attempts = 0", `d.receiver IN ('')`, 10), "$1", "'acme'"),
 	} {
 		plan := strings.Join(explain(t, s, func(r rows) (step string, err error) {
 			err = r.Scan(&step)
