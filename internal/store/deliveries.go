@@ -247,7 +247,10 @@ func (ds Deliveries) duePushes(
 	if len(lanes) == 0 {
 		return nil, nil
 	}
-	suspect := among(room.Suspects(org))
+	order := "d.due_at"
+	if suspects := room.Suspects(org); len(suspects) > 0 {
+		order = "CASE WHEN " + among(suspects) + " THEN 1 ELSE 0 END, " + order
+	}
 	limit := 8*most + 1<<bits.Len(uint(len(room.SlowBefore)))
 	var out []dueKey
 	err := each(ctx, ds.eng, func(r rows) error {
@@ -266,7 +269,7 @@ func (ds Deliveries) duePushes(
 			out = append(out, k)
 		}
 		return nil
-	}, fmt.Sprintf(duePushes, mine, now.sql, pushWindow, strings.Join(lanes, " OR "), suspect, limit), args...)
+	}, fmt.Sprintf(duePushes, mine, now.sql, pushWindow, strings.Join(lanes, " OR "), order, limit), args...)
 	return out, err
 }
 
@@ -276,7 +279,7 @@ const duePushes = `SELECT d.org_id, d.uid, d.id, d.receiver, d.attempts,
 	FROM (
 		SELECT org_id, uid, id, receiver, attempts, due_at FROM push_configs
 		WHERE sender_org = $%d AND due_at > 0 AND due_at <= %s ORDER BY due_at LIMIT %d
-	) d WHERE %s ORDER BY CASE WHEN %s THEN 1 ELSE 0 END, d.due_at LIMIT %d`
+	) d WHERE %s ORDER BY %s LIMIT %d`
 
 // countDue adds up the due subscriptions org by org. The index begins with the org, so
 // subscriptions that are due later, possibly many more, are not read.

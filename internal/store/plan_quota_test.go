@@ -31,7 +31,9 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 	lane := delivery.Lane{
 		Free: 8, PerOrg: 8, PerReceiver: 1, Receivers: map[delivery.Target]int{{Owner: "acme", Receiver: "r"}: 1},
 	}
-	room := &delivery.Room{Lanes: [2]delivery.Lane{lane, lane}}
+	slow := lane
+	slow.Receivers = nil // with some, the rows of the window are sorted
+	room := &delivery.Room{Lanes: [2]delivery.Lane{lane, slow}}
 	for name, c := range map[string]struct {
 		run   func() error
 		index []string // one for each query, in order
@@ -178,7 +180,7 @@ func TestPostgresFindsDuePushesByARangeOfTheIndex(t *testing.T) {
 	for name, sql := range map[string]string{
 		"count": fmt.Sprintf(countDue, now),
 		"search": strings.ReplaceAll(
-			fmt.Sprintf(duePushes, 1, now, 10, "d.attempts = 0", `d.receiver IN ('')`, 10), "$1", "'acme'"),
+			fmt.Sprintf(duePushes, 1, now, 10, "d.attempts = 0", "d.due_at", 10), "$1", "'acme'"),
 	} {
 		plan := strings.Join(explain(t, s, func(r rows) (step string, err error) {
 			err = r.Scan(&step)
