@@ -33,8 +33,7 @@ type dialect struct {
 
 	// finishTasks is finishTask for many tasks; nil if the engine does not combine writes.
 	finishTasks *many
-	// addSubjects adds the packs of an org ($1) after $2 up to $3 to the index of subjects, if the
-	// database can read what packEvent wrote, and else is empty.
+	// addSubjects adds the packs of an org ($1) after $2 up to $3 to the index of subjects.
 	addSubjects string
 	// index adds a new proposal to the text index; reindex updates an edited one.
 	index, reindex func(t *tx, p *proposal.Proposal)
@@ -126,6 +125,10 @@ var sqliteDialect = dialect{
 	within:    func(_, query, _ string, _ int64) string { return query },
 	contains:  func(column, text string) string { return "instr(" + column + ", '" + text + "') > 0" },
 
+	addSubjects: `INSERT INTO event_subjects (org_id, subject, last_seq)
+			SELECT $1, subject.value, last_seq FROM events, json_each(pack_subjects(data, n)) AS subject
+			WHERE org_id = $1 AND last_seq > $2 AND last_seq <= $3
+		ON CONFLICT (org_id, subject, last_seq) DO NOTHING`,
 	packText:   "pack_text(data)",
 	unnumbered: "0",
 

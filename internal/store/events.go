@@ -45,7 +45,7 @@ type packed struct {
 }
 
 // packEvent encodes an event: fields between tabs, and a new line. So no field may contain either.
-// JSON can do without them, and no id has them. dialect.addSubjects reads field 5, the subject, in SQL.
+// JSON can do without them, and no id has them. PostgreSQL reads field 5, the subject, in SQL.
 func packEvent(e *event.Event) (packed, error) {
 	if !e.Type.Known() {
 		return packed{}, fmt.Errorf("%q is not a type of event", e.Type)

@@ -82,7 +82,7 @@ func TestALostPackIsReported(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if s.d.addSubjects == "" {
+		if s.d == &sqliteDialect { // PostgreSQL splits the text without a check
 			if _, err := s.Events().IndexSubjects(t.Context()); err == nil {
 				t.Error("IndexSubjects has no error")
 			}

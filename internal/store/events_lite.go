@@ -46,15 +46,15 @@ func compressPack(text string) []byte { return s2.Encode(nil, []byte(text)) }
 const maxPackText = 64 << 20
 
 // expandPack reverses compressPack.
-func expandPack(data string) (string, error) {
-	n, err := s2.DecodedLen([]byte(data))
+func expandPack(data []byte) (string, error) {
+	n, err := s2.DecodedLen(data)
 	if err == nil && n > maxPackText {
 		err = errors.New("it is too large")
 	}
 	if err != nil {
 		return "", fmt.Errorf("a stored pack of events is damaged: %w", err)
 	}
-	text, err := s2.Decode(make([]byte, 0, n), []byte(data))
+	text, err := s2.Decode(nil, data)
 	if err != nil {
 		return "", fmt.Errorf("a stored pack of events is damaged: %w", err)
 	}

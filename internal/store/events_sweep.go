@@ -113,27 +113,14 @@ func (t *tx) indexSubjects(ctx context.Context, org string) (added int, err erro
 	if _, err := one(ctx, t, []any{&indexed}, `SELECT indexed FROM event_heads WHERE org_id = $1`, org); err != nil {
 		return 0, err
 	}
-	before, data := indexed, t.d.packText
-	if t.d.addSubjects != "" {
-		data = "''"
-	}
-	err = t.oldest(ctx, org, indexed, data, func(p *storedPack) error {
+	before := indexed
+	err = t.oldest(ctx, org, indexed, "''", func(p *storedPack) error {
 		added++
 		indexed = p.last
-		if t.d.addSubjects != "" {
-			return nil // the data was not read
-		}
-		subjects, err := p.subjects(org)
-		for _, subject := range subjects {
-			t.exec(`INSERT INTO event_subjects (org_id, subject, last_seq) VALUES ($1, $2, $3)
-				ON CONFLICT (org_id, subject, last_seq) DO NOTHING`, org, subject, p.last)
-		}
-		return err
+		return nil
 	})
 	if added > 0 {
-		if t.d.addSubjects != "" {
-			t.exec(t.d.addSubjects, org, before, indexed)
-		}
+		t.exec(t.d.addSubjects, org, before, indexed)
 		t.exec(`UPDATE event_heads SET indexed = $2 WHERE org_id = $1 AND indexed < $2`, org, indexed)
 	}
 	return added, err

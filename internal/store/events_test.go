@@ -392,7 +392,7 @@ func BenchmarkEmit(b *testing.B) {
 func TestPacksAreCompressed(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "a", strings.Repeat("1\tagent.changed\t1\tevt\x00\n", 5000), strings.Repeat("ä", 99)} {
-		stored := string(compressPack(text))
+		stored := compressPack(text)
 		if got, err := expandPack(stored); err != nil || got != text {
 			t.Errorf("%d bytes became %d, %v", len(text), len(got), err)
 		}
@@ -402,7 +402,7 @@ func TestPacksAreCompressed(t *testing.T) {
 	}
 	whole := string(compressPack(strings.Repeat("agent.changed", 50)))
 	for _, damaged := range []string{"", whole[:len(whole)/2], "\xff\xff\xff\xff\x0f", "\xff" + whole[1:]} {
-		if got, err := expandPack(damaged); err == nil {
+		if got, err := expandPack([]byte(damaged)); err == nil {
 			t.Errorf("damaged pack %q is read as %q", damaged, got)
 		}
 	}

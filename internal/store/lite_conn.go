@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -50,8 +51,8 @@ func openLite(path string, pragmas ...string) (*liteConn, error) {
 }
 
 // addFunctions adds the SQL functions has_words and count_words(words, title, problem,
-// suggested_fix), with which a search scans the proposals of a small org, and pack_text(data), the
-// text of a pack of events.
+// suggested_fix), with which a search scans the proposals of a small org, and those for packs of n
+// events: pack_text(data), and pack_subjects(data, n), which is a JSON array.
 func (c *liteConn) addFunctions() error {
 	add := func(name string, count func(words []string, texts ...string) int64) error {
 		return c.conn.CreateFunction(name, &sqlite.FunctionImpl{
@@ -72,8 +73,24 @@ func (c *liteConn) addFunctions() error {
 		c.conn.CreateFunction("pack_text", &sqlite.FunctionImpl{
 			NArgs: 1, Deterministic: true,
 			Scalar: func(_ sqlite.Context, args []sqlite.Value) (sqlite.Value, error) {
-				text, err := expandPack(args[0].Text())
+				text, err := expandPack(args[0].Blob())
 				return sqlite.TextValue(text), err
+			},
+		}),
+		c.conn.CreateFunction("pack_subjects", &sqlite.FunctionImpl{
+			NArgs: 2, Deterministic: true,
+			Scalar: func(_ sqlite.Context, args []sqlite.Value) (sqlite.Value, error) {
+				text, err := expandPack(args[0].Blob())
+				if err != nil {
+					return sqlite.Value{}, err
+				}
+				p := storedPack{last: args[1].Int64(), n: args[1].Int64(), data: text}
+				subjects, err := p.subjects("")
+				if err != nil {
+					return sqlite.Value{}, err
+				}
+				list, err := json.Marshal(subjects)
+				return sqlite.TextValue(string(list)), err
 			},
 		}),
 	)
