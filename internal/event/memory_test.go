@@ -18,6 +18,10 @@ type memory struct {
 	kept  int64 // first number of every log; 0: all are kept
 	reads int
 	fails error
+	// index has the orgs that were indexed, in order. Each call leaves one piece less.
+	index  []string
+	pieces int
+	window int64 // numbers that a page covers; 0: all
 	// read, if set, is called once, after a page was read.
 	read func()
 }
@@ -41,7 +45,11 @@ func (m *memory) Page(ctx context.Context, org string, q Query) (Page, error) {
 	if p.Missed = q.After > 0 && q.After < kept-1 || q.After > p.Head; p.Missed {
 		p.Last = kept - 1
 	}
-	for p.Last < p.Head && len(p.Events) < q.Limit {
+	end := p.Head
+	if m.window > 0 {
+		end = min(end, p.Last+m.window)
+	}
+	for p.Last < end && len(p.Events) < q.Limit {
 		e := log[p.Last]
 		p.Last++
 		if q.Match(&e) {
@@ -69,7 +77,14 @@ func (m *memory) FirstSince(_ context.Context, org string, since time.Time) (int
 }
 
 func (m *memory) Expire(context.Context, time.Time) (int, error) { return 0, nil }
-func (m *memory) IndexSubjects(context.Context) (int, error)     { return 0, nil }
+
+func (m *memory) IndexSubjects(_ context.Context, org string) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.index = append(m.index, org)
+	m.pieces = max(m.pieces-1, 0)
+	return m.pieces, nil
+}
 
 // add appends an event.
 func (m *memory) add(org string, t Type, scope Scope, data string) {

@@ -20,6 +20,7 @@ type Service struct {
 	store    Store
 	hub      hub
 	now      func() time.Time
+	asked    *askedOrgs
 	stopping <-chan struct{}
 	onError  func(error)
 }
@@ -36,7 +37,7 @@ type Options struct {
 func NewService(o Options) *Service {
 	return &Service{
 		store: o.Store, now: o.Now, stopping: o.Stopping, onError: o.OnError,
-		hub: newHub(o.Store),
+		hub: newHub(o.Store), asked: newAskedOrgs(o.Now),
 	}
 }
 
@@ -69,11 +70,11 @@ func (s *Service) ChangedAll() {
 
 const (
 	pollEvery   = time.Second      // in case news of other processes is lost
-	indexEvery  = 10 * time.Second // the part of a log without an index is scanned
+	indexEvery  = 10 * time.Second // of logs that are asked by subject
 	expireEvery = 10 * time.Minute
 )
 
-// Run indexes the logs, deletes events older than retention, and looks for lost news, until ctx
+// Run indexes logs that are asked by subject, deletes events older than retention, and looks for lost news, until ctx
 // ends.
 func (s *Service) Run(ctx context.Context, retention time.Duration) {
 	var polling sync.WaitGroup
@@ -88,7 +89,9 @@ func (s *Service) Run(ctx context.Context, retention time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-index.C:
-			s.repeat(ctx, s.store.IndexSubjects)
+			s.index(ctx)
+		case <-s.asked.wake:
+			s.index(ctx)
 		case <-expire.C:
 			s.expire(ctx, retention)
 		}
@@ -117,21 +120,30 @@ func (s *Service) poll(ctx context.Context) {
 func (s *Service) expire(ctx context.Context, retention time.Duration) {
 	if retention > 0 {
 		before := s.now().Add(-retention)
-		s.repeat(ctx, func(ctx context.Context) (int, error) { return s.store.Expire(ctx, before) })
+		for more := true; more; {
+			n, err := s.store.Expire(ctx, before)
+			more = s.more(ctx, n, err)
+		}
 	}
 }
 
-// repeat calls a bounded piece of work until nothing is left.
-func (s *Service) repeat(ctx context.Context, work func(context.Context) (int, error)) {
-	for {
-		n, err := work(ctx)
-		if err != nil && ctx.Err() == nil {
-			s.onError(err)
-		}
-		if n == 0 || err != nil {
-			return
-		}
+// index brings the index of the logs that are asked by subject up to date. The logs take turns, so
+// that a long one does not delay the others.
+func (s *Service) index(ctx context.Context) {
+	for orgs := s.asked.list(); len(orgs) > 0; {
+		orgs = slices.DeleteFunc(orgs, func(org string) bool {
+			n, err := s.store.IndexSubjects(ctx, org)
+			return !s.more(ctx, n, err)
+		})
 	}
+}
+
+// more reports whether a bounded piece of work, which did so much, has to be called again.
+func (s *Service) more(ctx context.Context, done int, err error) bool {
+	if err != nil && ctx.Err() == nil {
+		s.onError(err)
+	}
+	return done > 0 && err == nil
 }
 
 // Bounds of a page.
@@ -220,6 +232,9 @@ func (s *Service) query(a identity.Access, r Request) (Query, error) {
 	if len(fields) > 0 {
 		return q, errs.InvalidFields(fields...)
 	}
+	if q.Subject != "" {
+		s.asked.add(a.Org())
+	}
 	return q, nil
 }
 
@@ -248,8 +263,23 @@ func (s *Service) List(ctx context.Context, a identity.Access, r Request) (Page,
 	if r.Start == FromNow {
 		return Page{Last: q.After, Head: q.After}, nil // the rest of the log is not read
 	}
-	page, err := s.store.Page(ctx, a.Org(), q)
+	page, err := s.page(ctx, a.Org(), q)
 	page.Missed = page.Missed || r.missesFirst(&page)
+	return page, err
+}
+
+// maxEmpty limits the pages without events that are skipped in a search for a subject.
+const maxEmpty = 5
+
+// page returns a page of the log. The first search for a subject in a long log has no index, so
+// that pages without events come first; it skips a few of them.
+func (s *Service) page(ctx context.Context, org string, q Query) (Page, error) {
+	page, err := s.store.Page(ctx, org, q)
+	for skipped := 0; q.Subject != "" && err == nil && skipped < maxEmpty &&
+		len(page.Events) == 0 && page.Last < page.Head && !page.Missed; skipped++ {
+		q.After = page.Last
+		page, err = s.store.Page(ctx, org, q)
+	}
 	return page, err
 }
 

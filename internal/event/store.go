@@ -37,7 +37,7 @@ type Store interface {
 	FirstSince(ctx context.Context, org string, since time.Time) (int64, error)
 	// Expire deletes events older than a time, a limited number per call, and returns how many.
 	Expire(ctx context.Context, before time.Time) (int, error)
-	// IndexSubjects prepares the logs for queries by subject, a limited part per call, and returns
-	// how many packs of events it added. Queries are correct without it.
-	IndexSubjects(ctx context.Context) (int, error)
+	// IndexSubjects prepares the log of an org for queries by subject, a limited part per call, and
+	// returns how many packs of events it added. Queries are correct without it.
+	IndexSubjects(ctx context.Context, org string) (int, error)
 }

@@ -93,8 +93,8 @@ func (l *eventLog) FirstSince(_ context.Context, org string, since time.Time) (i
 	return 0, nil
 }
 
-func (l *eventLog) Expire(context.Context, time.Time) (int, error) { return 0, nil }
-func (l *eventLog) IndexSubjects(context.Context) (int, error)     { return 0, nil }
+func (l *eventLog) Expire(context.Context, time.Time) (int, error)     { return 0, nil }
+func (l *eventLog) IndexSubjects(context.Context, string) (int, error) { return 0, nil }
 
 // eventWorld is a world whose log is in memory.
 func eventWorld(t *testing.T, edit ...func(*httpx.Options, *Options)) (*world, *eventLog) {

@@ -142,14 +142,11 @@ func TestEventsAreFoundByTheirIndexes(t *testing.T) {
 				t.Fatal(err)
 			}
 			logOf(t, s, fmt.Sprint("org", org))
-		}
-		for {
-			n, err := s.Events().IndexSubjects(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n == 0 {
-				break
+			for n := 1; n > 0; {
+				var err error
+				if n, err = s.Events().IndexSubjects(t.Context(), fmt.Sprint("org", org)); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 		for name, c := range map[string]struct {

@@ -12,38 +12,37 @@ import (
 const maxSwept = 500
 
 // Expire implements event.Store. It deletes packs whose events are all older than before.
-func (s Events) Expire(ctx context.Context, before time.Time) (int, error) {
+func (s Events) Expire(ctx context.Context, before time.Time) (deleted int, _ error) {
 	orgs, err := strs(ctx, s.eng, `SELECT org_id FROM event_heads h WHERE kept <= seq AND $1 > (
 			SELECT at FROM events e WHERE e.org_id = h.org_id ORDER BY last_seq LIMIT 1)`+limit(100), micros(before))
-	return s.forEach(ctx, err, orgs, func(t *tx, org string) (int, error) { return t.expire(ctx, org, before) })
-}
-
-// IndexSubjects implements event.Store.
-func (s Events) IndexSubjects(ctx context.Context) (int, error) {
-	orgs, err := strs(ctx, s.eng, `SELECT org_id FROM event_heads WHERE indexed < seq`+limit(100))
-	return s.forEach(ctx, err, orgs, func(t *tx, org string) (int, error) { return t.indexSubjects(ctx, org) })
-}
-
-// forEach runs a write for each org and returns the sum of their results. An error in one org does
-// not stop the work for the others.
-func (s Events) forEach(
-	ctx context.Context, err error, orgs []string, fn func(t *tx, org string) (int, error),
-) (sum int, _ error) {
 	for _, org := range orgs {
 		if ctx.Err() != nil {
 			break
 		}
 		n := 0
 		if failed := s.eng.write(ctx, func(t *tx) (err error) {
-			n, err = fn(t, org)
+			n, err = t.expire(ctx, org, before)
 			return err
 		}); failed != nil {
-			err = errors.Join(err, failed)
+			err = errors.Join(err, failed) // and go on with the other orgs
 			continue
 		}
-		sum += n
+		deleted += n
 	}
-	return sum, err
+	return deleted, err
+}
+
+// IndexSubjects implements event.Store.
+func (s Events) IndexSubjects(ctx context.Context, org string) (added int, err error) {
+	h, err := s.head(ctx, org)
+	if err != nil || h.indexed >= h.seq {
+		return 0, err
+	}
+	err = s.eng.write(ctx, func(t *tx) (err error) {
+		added, err = t.indexSubjects(ctx, org)
+		return err
+	})
+	return added, err
 }
 
 // oldest calls fn for the oldest packs of an org after a number, until it has seen enough events.
@@ -83,13 +82,19 @@ func (p *storedPack) subjects(org string) ([]string, error) {
 
 // expire deletes the oldest packs of an org, and returns how many events they had.
 func (t *tx) expire(ctx context.Context, org string, before time.Time) (deleted int, err error) {
-	kept := int64(0)
+	kept, indexed := int64(0), int64(0)
+	if _, err := one(ctx, t, []any{&indexed}, `SELECT indexed FROM event_heads WHERE org_id = $1`, org); err != nil {
+		return 0, err
+	}
 	err = t.oldest(ctx, org, 0, t.d.packText, func(p *storedPack) error {
 		if p.at >= micros(before) {
 			return errEnough
 		}
 		deleted, kept = deleted+int(p.n), p.last+1
 		t.exec(`DELETE FROM events WHERE org_id = $1 AND last_seq = $2`, org, p.last)
+		if p.last > indexed {
+			return nil
+		}
 		subjects, err := p.subjects(org)
 		for _, subject := range subjects {
 			t.exec(`DELETE FROM event_subjects WHERE org_id = $1 AND subject = $2 AND last_seq = $3`,

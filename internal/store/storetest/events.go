@@ -59,10 +59,13 @@ func (w *world) walkEvents(org string, f event.Filter, after int64, limit int) (
 	}
 }
 
+// logs are the orgs with events.
+var logs = []string{"acme", "other"}
+
 // numberEvents reads the logs, because an event may get its number with the next read.
 func (w *world) numberEvents() {
 	w.Helper()
-	for _, org := range []string{"acme", "other"} {
+	for _, org := range logs {
 		w.eventPage(org, event.Query{Filter: everything, Limit: 1})
 	}
 }
@@ -71,11 +74,11 @@ func (w *world) numberEvents() {
 func (w *world) indexEvents() {
 	w.Helper()
 	w.numberEvents()
-	for {
-		n, err := w.store.Events().IndexSubjects(w.Context())
-		w.must(err)
-		if n == 0 {
-			return
+	for _, org := range logs {
+		for n := 1; n > 0; {
+			var err error
+			n, err = w.store.Events().IndexSubjects(w.Context(), org)
+			w.must(err)
 		}
 	}
 }
