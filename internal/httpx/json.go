@@ -25,9 +25,16 @@ const (
 	maxFields = 32        // invalid fields that one response lists; a body could have thousands
 )
 
+// Appender is a value that encodes itself without reflection.
+type Appender interface{ AppendJSON(b []byte) []byte }
+
 // WriteJSON writes v. Text that is not UTF-8 can only come from a request that is being refused; it
 // is written with replacement characters.
 func WriteJSON(w io.Writer, v any) error {
+	if a, ok := v.(Appender); ok {
+		_, err := w.Write(a.AppendJSON(nil))
+		return err
+	}
 	return json.MarshalWrite(w, v, jsontext.AllowInvalidUTF8(true))
 }
 

@@ -18,7 +18,7 @@ type changeProposalInput struct {
 type changeProposalOutput struct {
 	ETag     string `header:"ETag" doc:"The new version of the record."`
 	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
-	Body     Proposal
+	Body     shownProposal
 }
 
 // changeProposal handles two commands on one path: a body with a status is a decision, any other
@@ -38,7 +38,7 @@ func (a *api) changeProposal(ctx context.Context, c *call, in *changeProposalInp
 		return nil, err
 	}
 	return &changeProposalOutput{
-		ETag: c.etag(&done.Proposal), Replayed: replayed(done.Replayed), Body: recordOf(&done.Proposal, done.Vote),
+		ETag: c.etag(&done.Proposal), Replayed: replayed(done.Replayed), Body: shownProposal{&done.Proposal, done.Vote},
 	}, nil
 }
 

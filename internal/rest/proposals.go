@@ -127,7 +127,7 @@ type submitProposalOutput struct {
 	Location string `header:"Location" doc:"URL of the new proposal."`
 	ETag     string `header:"ETag" doc:"The version of the record."`
 	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
-	Body     Proposal
+	Body     shownProposal
 }
 
 func (a *api) submitProposal(ctx context.Context, c *call, in *submitProposalInput) (*submitProposalOutput, error) {
@@ -155,7 +155,7 @@ func (a *api) submitProposal(ctx context.Context, c *call, in *submitProposalInp
 	}
 	return &submitProposalOutput{
 		Location: c.request.URL.EscapedPath() + "/" + done.Proposal.ID, ETag: c.etag(&done.Proposal),
-		Replayed: replayed(done.Replayed), Body: recordOf(&done.Proposal, done.Vote),
+		Replayed: replayed(done.Replayed), Body: shownProposal{&done.Proposal, done.Vote},
 	}, nil
 }
 
@@ -168,7 +168,7 @@ type getProposalOutput struct {
 	Status       int
 	ETag         string `header:"ETag" doc:"The version of the record, for If-Match and If-None-Match."`
 	CacheControl string `header:"Cache-Control" doc:"Responses may be stored but must be revalidated."`
-	Body         Proposal
+	Body         shownProposal
 }
 
 // revalidate lets a client store its own copy, if it revalidates it on each use.
@@ -184,7 +184,7 @@ func (a *api) getProposal(ctx context.Context, c *call, in *getProposalInput) (*
 		out.Status = http.StatusNotModified
 		return out, nil
 	}
-	out.Body = recordOf(&cur.Proposal, cur.Vote)
+	out.Body = shownProposal{&cur.Proposal, cur.Vote}
 	return out, nil
 }
 

@@ -2,6 +2,8 @@ package rest
 
 import (
 	"math"
+	"reflect"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -174,21 +176,26 @@ func reason() *huma.Schema {
 	}
 }
 
-func recordOf(p *proposal.Proposal, vote *proposal.Vote) Proposal {
-	r := Proposal{
-		ID: p.ID, Title: p.Title, Category: string(p.Category), Problem: p.Problem, SuggestedFix: p.SuggestedFix,
-		Priority: string(p.Priority), Status: string(p.Status), SubmittedBy: p.SubmittedBy,
-		SubmittedAt: stamp(p.SubmittedAt), UpdatedAt: stamp(p.UpdatedAt),
-		VotesFor: p.VotesFor, VotesAgainst: p.VotesAgainst,
-		VotesBy:        VotesBy{People: Tally(p.People()), Agents: Tally(p.Agents())},
-		ResolutionNote: p.ResolutionNote, DuplicateOf: orNull(p.DuplicateOf), AllowedTransitions: names(p.Status.Next()),
-		FollowupID: orNull(p.FollowupID), FollowupStatus: orNull(p.FollowupStatus), Resolvable: p.Resolvable(),
-		Fingerprint: orNull(p.Fingerprint), EvidenceCount: p.Evidence, TextVersion: p.TextVersion,
+// shownProposal is a Proposal with the caller's vote, which is encoded without reflection.
+type shownProposal struct {
+	record *proposal.Proposal
+	vote   *proposal.Vote // nil: none
+}
+
+func (shownProposal) Schema(r huma.Registry) *huma.Schema {
+	return r.Schema(reflect.TypeFor[Proposal](), true, "")
+}
+
+// AppendJSON implements httpx.Appender.
+func (s shownProposal) AppendJSON(b []byte) []byte {
+	b = slices.Grow(b, sizeOf(s.record))
+	b = appendDecision(b, s.record)
+	choice := proposal.Choice("")
+	if s.vote != nil {
+		choice = s.vote.Choice
 	}
-	if vote != nil {
-		r.MyVote = orNull(string(vote.Choice))
-	}
-	return r
+	b = appendOrNull(b, `,"my_vote":`, string(choice))
+	return appendProgress(b, s.record)
 }
 
 func itemOf(it *proposal.Item, excerpt bool) ProposalItem {

@@ -12,12 +12,21 @@ import (
 )
 
 // Every submission, vote, send and result has an event, so proposals and tasks are encoded without
-// reflection.
+// reflection. FuzzRecords compares them with the documented types.
 
 // Proposal encodes a proposal, without my_vote.
 func (Records) Proposal(p *proposal.Proposal) stdjson.RawMessage {
-	const fixed = 700 // of the other members, about
-	b := make([]byte, 0, fixed+len(p.Title)+len(p.Problem)+len(p.SuggestedFix)+len(p.ResolutionNote))
+	return appendProgress(appendDecision(make([]byte, 0, sizeOf(p)), p), p)
+}
+
+// sizeOf estimates the length of an encoded proposal.
+func sizeOf(p *proposal.Proposal) int {
+	const fixed = 750 // of the other members
+	return fixed + len(p.Title) + len(p.Problem) + len(p.SuggestedFix) + len(p.ResolutionNote)
+}
+
+// appendDecision appends the members of a proposal before my_vote.
+func appendDecision(b []byte, p *proposal.Proposal) []byte {
 	b = appendText(b, `{"id":`, p.ID)
 	b = appendText(b, `,"title":`, p.Title)
 	b = appendText(b, `,"category":`, string(p.Category))
@@ -32,7 +41,11 @@ func (Records) Proposal(p *proposal.Proposal) stdjson.RawMessage {
 	b = appendTally(b, `,"votes_by":{"people":{"for":`, `,"against":`, p.People())
 	b = appendTally(b, `},"agents":{"for":`, `,"against":`, p.Agents())
 	b = appendText(b, `}},"resolution_note":`, p.ResolutionNote)
-	b = appendOrNull(b, `,"duplicate_of":`, p.DuplicateOf)
+	return appendOrNull(b, `,"duplicate_of":`, p.DuplicateOf)
+}
+
+// appendProgress appends the members of a proposal after my_vote.
+func appendProgress(b []byte, p *proposal.Proposal) []byte {
 	b = append(b, `,"allowed_transitions":[`...)
 	for i, s := range p.Status.Next() {
 		if i > 0 {

@@ -22,6 +22,24 @@ func encoded(t *testing.T, v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// recordOf returns a proposal as the documented type, whose encoding is the standard for others.
+func recordOf(p *proposal.Proposal, vote *proposal.Vote) Proposal {
+	r := Proposal{
+		ID: p.ID, Title: p.Title, Category: string(p.Category), Problem: p.Problem, SuggestedFix: p.SuggestedFix,
+		Priority: string(p.Priority), Status: string(p.Status), SubmittedBy: p.SubmittedBy,
+		SubmittedAt: stamp(p.SubmittedAt), UpdatedAt: stamp(p.UpdatedAt),
+		VotesFor: p.VotesFor, VotesAgainst: p.VotesAgainst,
+		VotesBy:        VotesBy{People: Tally(p.People()), Agents: Tally(p.Agents())},
+		ResolutionNote: p.ResolutionNote, DuplicateOf: orNull(p.DuplicateOf), AllowedTransitions: names(p.Status.Next()),
+		FollowupID: orNull(p.FollowupID), FollowupStatus: orNull(p.FollowupStatus), Resolvable: p.Resolvable(),
+		Fingerprint: orNull(p.Fingerprint), EvidenceCount: p.Evidence, TextVersion: p.TextVersion,
+	}
+	if vote != nil {
+		r.MyVote = orNull(string(vote.Choice))
+	}
+	return r
+}
+
 // The data of an event is the record as a response shows it, byte for byte, except for the reader's
 // own vote.
 func FuzzRecords(f *testing.F) {
@@ -49,6 +67,12 @@ func FuzzRecords(f *testing.F) {
 			want := strings.Replace(encoded(t, recordOf(&p, nil)), `"my_vote":null,`, "", 1)
 			if got := string(Records{}.Proposal(&p)); got != want {
 				t.Errorf("proposal:\n got %s\nwant %s", got, want)
+			}
+			for _, vote := range []*proposal.Vote{nil, {}, {Choice: proposal.Choice(two)}} {
+				want := encoded(t, recordOf(&p, vote))
+				if got := encoded(t, shownProposal{&p, vote}); got != want {
+					t.Errorf("response:\n got %s\nwant %s", got, want)
+				}
 			}
 		}
 		k := task.Task{

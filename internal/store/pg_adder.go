@@ -19,7 +19,9 @@ type adder struct {
 }
 
 const (
-	adderWorkers = 4
+	// adderWorkers is two, so that one batch gathers while another is committed. With more of them
+	// batches are smaller, and each has costs of its own: its counters, its events, its commit.
+	adderWorkers = 2
 	maxAdded     = 128
 )
 
