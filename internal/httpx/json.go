@@ -124,12 +124,37 @@ func readMember(target reflect.Value, members map[string]int, name string, value
 	if _, ok := field.Addr().Interface().(Nullable); value.Kind() == 'n' && !ok {
 		return "must not be null; leave it out instead"
 	}
+	if value.Kind() == '"' && readText(field, value) {
+		return ""
+	}
 	err := json.Unmarshal(value, field.Addr().Interface(), json.RejectUnknownMembers(true), wholeNumbers)
 	if err != nil {
 		field.SetZero()
 		return "must be " + typeName(field.Type())
 	}
 	return ""
+}
+
+var stringType = reflect.TypeFor[string]()
+
+// readText reads a string into a member of type string or *string, without the general decoder. It
+// returns false for other members.
+func readText(field reflect.Value, value jsontext.Value) bool {
+	t := field.Type()
+	if t != stringType && (t.Kind() != reflect.Pointer || t.Elem() != stringType) {
+		return false
+	}
+	text, err := jsontext.AppendUnquote(nil, value)
+	if err != nil {
+		return false
+	}
+	s := string(text)
+	if t == stringType {
+		field.SetString(s)
+	} else {
+		field.Set(reflect.ValueOf(&s))
+	}
+	return true
 }
 
 // wholeNumbers reads a number such as 20.0 or 2e1 into an integer, at any depth: JSON Schema

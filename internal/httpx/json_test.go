@@ -17,6 +17,7 @@ type note struct {
 	Count *int     `json:"count,omitempty"`
 	Tags  []string `json:"tags,omitempty"`
 	Deep  any      `json:"deep,omitempty"`
+	Text  *string  `json:"text,omitempty"`
 	Skip  string   `json:"-"`
 }
 
@@ -79,6 +80,24 @@ func TestDecodeReadsWhatItCanAndNamesTheRest(t *testing.T) {
 	}
 	if _, err := Decode([]byte(nested(32)), &v); err != nil {
 		t.Errorf("32 levels: err = %v, want nil", err)
+	}
+}
+
+// Strings take a shorter way through the decoder than other values, with the same result.
+func TestDecodeReadsStrings(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{
+		`""`, `"plain"`, `"a\"b\\c\/d\b\f\n\r\t"`, `"\u00e9\u6f22\ud83d\ude00 é漢😀"`, `"\u0000\u2028\u007f"`, `"<b>&amp;"`,
+	} {
+		var want string
+		if err := stdjson.Unmarshal([]byte(raw), &want); err != nil {
+			t.Fatal(err)
+		}
+		var v note
+		fields, err := Decode([]byte(`{"title":`+raw+`,"text":`+raw+`}`), &v)
+		if err != nil || len(fields) > 0 || v.Title != want || v.Text == nil || *v.Text != want {
+			t.Errorf("%s: got %q and %v, %v %v, want %q twice", raw, v.Title, v.Text, fields, err, want)
+		}
 	}
 }
 

@@ -21,11 +21,16 @@ func (w *writer) flushEvents(t *tx) error {
 	}
 	for org, n := range ends {
 		var last int64
-		if _, err := one(context.Background(), w, []any{&last}, `INSERT INTO event_heads (org_id, seq) VALUES ($1, $2)
-			ON CONFLICT (org_id) DO UPDATE SET seq = seq + excluded.seq RETURNING seq`, org, n); err != nil {
+		// An upsert with RETURNING would cost as much as the insert of a pack.
+		found, err := one(context.Background(), w, []any{&last}, `SELECT seq FROM event_heads WHERE org_id = $1`, org)
+		if err != nil {
 			return err
 		}
-		ends[org] = last - n
+		if ends[org] = last; found {
+			t.exec(`UPDATE event_heads SET seq = $2 WHERE org_id = $1`, org, last+n)
+		} else {
+			t.exec(`INSERT INTO event_heads (org_id, seq) VALUES ($1, $2)`, org, n)
+		}
 	}
 	for _, p := range all {
 		ends[p.org] += p.n

@@ -11,7 +11,7 @@ import (
 
 const (
 	// newsWithin is how long news is collected, so that a busy org costs few queries.
-	newsWithin = 20 * time.Millisecond
+	newsWithin = 50 * time.Millisecond
 	// pollEvery is how often webhooks are sought whose news was lost: that of another process, or
 	// of a node that ended.
 	pollEvery = 5 * time.Second
