@@ -139,7 +139,8 @@ type numberer struct {
 }
 
 const (
-	// numberEvery is how long commits are collected.
+	// numberEvery is how long commits are collected under load. The first after a pause is numbered
+	// at once.
 	numberEvery = 20 * time.Millisecond
 	// strayEvery is how often packs are sought that another process left, such as a node that
 	// ended before it could number them.
@@ -209,19 +210,21 @@ func (n *numberer) run() {
 	}
 	stray := time.NewTicker(strayEvery)
 	defer stray.Stop()
+	var last time.Time
 	for {
 		select {
 		case <-n.ctx.Done():
 			return
 		case <-n.wake:
 			select {
-			case <-time.After(numberEvery):
+			case <-time.After(numberEvery - time.Since(last)):
 			case <-n.ctx.Done():
 				return
 			}
 		case <-stray.C:
 			n.addStray()
 		}
+		last = time.Now()
 		for _, org := range n.take() {
 			n.slots <- struct{}{}
 			go n.numberApart(org)
