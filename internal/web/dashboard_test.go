@@ -14,6 +14,7 @@ import (
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -57,6 +58,9 @@ func newDashboard(tb testing.TB) *dashboard {
 	pages, err := web.New(router, web.Options{
 		Accounts: d.accounts, OrgAdmin: d.admin, Proposals: d.proposals, Followups: d.followups, Frictions: d.frictions,
 		Agents: w.Agents, Tasks: w.Tasks.Tasks, Workers: w.Tasks.Workers, Sessions: w.Store.Sessions(), Programs: d.clients,
+		Events: event.NewService(event.Options{
+			Store: w.Store.Events(), Now: orgtest.Now, Stopping: w.Tasks.Stopping(), OnError: func(err error) { tb.Log(err) },
+		}),
 		PublicURL: "http://parley.test",
 		Logger:    o.Logger, Now: orgtest.Now,
 	})
