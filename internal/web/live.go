@@ -76,14 +76,14 @@ func (p *Pages) serveLive(w http.ResponseWriter, r *http.Request) {
 	}
 	v := &visit{Pages: p, w: w, r: r, caller: httpx.CallerOf(r.Context()), member: m}
 	s, err := v.newLiveStream()
-	if err == nil && r.Method == http.MethodGet {
+	if err == nil {
 		err = p.router.Park(r.Context(), httpx.Stream)
 	}
 	if err != nil {
 		httpx.WriteError(w, r, err)
 		return
 	}
-	if r.Method == http.MethodHead {
+	if r.Method == http.MethodHead { // a script asks why it was refused
 		httpx.NewSSE(w)
 		return
 	}
@@ -285,8 +285,7 @@ func (s *liveStream) goesOn() bool {
 		if time.Since(s.wrote) < liveKeepAlive {
 			return true
 		}
-		s.wrote = time.Now()
-		return s.sse.Comment() == nil && s.sse.Flush() == nil
+		return s.send("alive", 0, []byte("{}")) == nil
 	case noMember:
 		_ = s.send("signed-out", 0, []byte("{}"))
 	case otherRights:
