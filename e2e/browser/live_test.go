@@ -44,7 +44,6 @@ func (s *site) waitStreams(t testing.TB, want int) {
 // follows opens a page and waits until it follows the org.
 func (w *tab) follows(path string) {
 	w.t.Helper()
-	js[any](w, "window.parleyLive = 0, null")
 	before := w.site.streams(w.t)
 	w.openPage(path)
 	err := eventually(func() error {
@@ -79,9 +78,10 @@ func TestLiveProposal(t *testing.T) {
 	d.sees("1 against", "I am still typing")
 
 	// A decision closes the vote everywhere, and the menu counts one less.
-	d.fill("Note", "Do it.")
+	d.fill("Note (needed to reject)", "Do it.")
 	d.click(button, "Approve")
 	bob.waitFor("document.querySelector('#facts .chip').textContent === 'approved'")
+	js[any](bob, "document.activeElement.blur(), null") // what has the focus stays
 	bob.waitFor("!document.getElementById('vote') && document.getElementById('count-proposals').textContent === ''")
 }
 
@@ -151,8 +151,8 @@ func TestLivePresence(t *testing.T) {
 	}
 	d.follows("/agents")
 	d.sees("offline")
-	worker.do(t, "POST ~/api/v1/agents/scout/claim", object{"wait_seconds": 0})
-	d.waitFor("document.querySelector('#agent-scout .acts').textContent.includes('online')")
+	go func() { _, _, _ = worker.call("POST ~/api/v1/agents/scout/claim", object{"wait_seconds": 60}) }()
+	d.waitFor("document.querySelector('#agent-scout .acts').textContent.includes('available')")
 }
 
 // TestLiveRestart restarts the server: the page says that it lost the connection, and then shows

@@ -59,7 +59,10 @@
     return new DOMParser().parseFromString(await response.text(), 'text/html');
   };
   document.addEventListener('parley:changed', event => {
-    if (regions().some(r => concerns(r, event.detail))) want();
+    if (!regions().some(r => concerns(r, event.detail))) return;
+    want();
+    // The server keeps the presence of all agents for half a second.
+    if (event.detail.types?.includes('agent.presence')) setTimeout(want, 1000);
   });
   document.addEventListener('visibilitychange', () => { if (wanted) want(); });
 
