@@ -1,8 +1,10 @@
 package browser
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os/exec"
 	"slices"
@@ -284,4 +286,53 @@ func TestLiveBurst(t *testing.T) {
 	}
 	d.click(link, "1 new")
 	d.waitFor(fmt.Sprintf("document.querySelector('#queue > li').id === %q", last))
+}
+
+// TestLiveBesideStreams follows the org with 199 more clients: a change reaches the page and all of
+// them. The benchmark measures how fast (make bench BENCH='-only live').
+func TestLiveBesideStreams(t *testing.T) {
+	d := newDesk(t)
+	id := d.file("Retry failed uploads")
+	d.follows("/proposals/" + id)
+	const clients = 199
+	got := make(chan error, clients)
+	for range clients {
+		lines, err := d.scout.stream(t, "/events?since=now&types=proposal.voted")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for lines.Scan() {
+				if lines.Text() == "event: proposal.voted" {
+					got <- nil
+					return
+				}
+			}
+			got <- fmt.Errorf("the stream ended: %w", lines.Err())
+		}()
+	}
+	d.site.waitStreams(t, clients+1)
+	d.scout.do(t, "POST /proposals/"+id+"/vote", object{"vote": "for"})
+	d.sees("1 for")
+	for range clients {
+		if err := <-got; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// stream opens a stream below the org, and returns its lines.
+func (a api) stream(t testing.TB, path string) (*bufio.Scanner, error) {
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.s.base+"/api/v1/orgs/"+org+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+a.key)
+	req.Header.Set("Accept", "text/event-stream")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { _ = res.Body.Close() })
+	return bufio.NewScanner(res.Body), nil
 }
