@@ -120,6 +120,17 @@ var scenes = []scene{
 		d.offline(false)
 		d.watch.take() // htmx writes the failure into the console
 	}},
+	{"live-new-rows", func(d *desk) {
+		d.follows("/proposals?sort=newest")
+		d.file("One that came meanwhile")
+		d.waitFor("document.querySelector('.live-new')")
+	}},
+	{"live-lost", func(d *desk) {
+		d.follows("/proposals/" + d.file("One that is cut off"))
+		d.offline(true)
+		d.sees("Connection lost.")
+		d.offline(false)
+	}},
 	{"wrong-password", func(d *desk) {
 		d.signOut()
 		d.open("/login")
