@@ -2,7 +2,6 @@ package browser
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -46,17 +45,8 @@ func (s *site) waitStreams(t testing.TB, want int) {
 // follows opens a page and waits until it follows the org.
 func (w *tab) follows(path string) {
 	w.t.Helper()
-	before := w.site.streams(w.t)
 	w.openPage(path)
-	err := eventually(func() error {
-		if w.site.streams(w.t) <= before {
-			return errors.New("no stream was opened")
-		}
-		return nil
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	w.waitFor("document.body.dataset.liveState === 'open'")
 }
 
 // TestLiveProposal shows one proposal in two windows: what happens in one appears in the other, and

@@ -127,9 +127,8 @@ var scenes = []scene{
 	}},
 	{"live-lost", func(d *desk) {
 		d.follows("/proposals/" + d.file("One that is cut off"))
-		d.offline(true)
+		js[any](d.tab, "dispatchEvent(new Event('offline')), null") // the next scene is online
 		d.sees("Connection lost.")
-		d.offline(false)
 	}},
 	{"wrong-password", func(d *desk) {
 		d.signOut()

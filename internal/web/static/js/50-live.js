@@ -51,6 +51,7 @@
   const close = () => {
     source?.close();
     source = null;
+    document.body.dataset.liveState = 'closed';
     clearTimeout(retrying);
     clearTimeout(watching);
   };
@@ -84,6 +85,7 @@
   };
   const hello = () => {
     heard();
+    document.body.dataset.liveState = 'open';
     failures = 0;
     if (!lost) return;
     lost = false;
