@@ -256,7 +256,8 @@ func TestLiveBurst(t *testing.T) {
 	d.follows("/proposals?sort=newest")
 	js[any](d.tab, `document.querySelectorAll('#queue > li')[8].querySelector('a.title').focus(), null`)
 	js[any](d.tab, `window.parleyTasks = [0], window.parleyPages = 0,
-		new PerformanceObserver(list => parleyTasks.push(...list.getEntries().map(e => e.duration))).observe({type: 'longtask'}),
+		new PerformanceObserver(list => parleyTasks.push(...list.getEntries().map(e => e.duration)))
+			.observe({type: 'longtask'}),
 		document.addEventListener('parley:updated', () => { parleyPages++ }), null`)
 	before := js[string](d.tab, standing)
 	each(t, 2000, func(i int) error {

@@ -26,7 +26,8 @@ type navItem struct {
 
 // counted has the types of the events that change the counts of the menu.
 var counted = map[string]string{
-	"/proposals": "proposal.submitted proposal.opened proposal.approved proposal.rejected proposal.reopened proposal.resolved",
+	"/proposals": "proposal.submitted proposal.opened proposal.approved proposal.rejected proposal.reopened " +
+		"proposal.resolved",
 	"/followups": "followup.created followup.started followup.done followup.canceled followup.reopened",
 }
 

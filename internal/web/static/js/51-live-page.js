@@ -44,7 +44,7 @@
       const page = await load();
       if (page) update(page);
     } catch {
-      // The server cannot be reached. The stream notices it, and wants the page when it is back.
+      setTimeout(want, 5000); // the server is busy or cannot be reached
     } finally {
       running = false;
       if (wanted) want();
@@ -55,7 +55,8 @@
       headers: { 'Parley-Live': '1' }, credentials: 'same-origin', signal: AbortSignal.timeout(20000),
     });
     if (response.status === 401) tell('parley:signed-out');
-    if (!response.ok) return null;
+    if (response.status === 429 || response.status >= 500) throw new Error(response.statusText);
+    if (!response.ok) return null; // what the page shows is gone
     return new DOMParser().parseFromString(await response.text(), 'text/html');
   };
   document.addEventListener('parley:changed', event => {
