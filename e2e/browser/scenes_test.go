@@ -120,6 +120,16 @@ var scenes = []scene{
 		d.offline(false)
 		d.watch.take() // htmx writes the failure into the console
 	}},
+	{"live-new-rows", func(d *desk) {
+		d.follows("/proposals?sort=newest")
+		d.file("One that came meanwhile")
+		d.waitFor("document.querySelector('.live-new')")
+	}},
+	{"live-lost", func(d *desk) {
+		d.follows("/proposals/" + d.file("One that is cut off"))
+		js[any](d.tab, "dispatchEvent(new Event('offline')), null") // the next scene is online
+		d.sees("Connection lost.")
+	}},
 	{"wrong-password", func(d *desk) {
 		d.signOut()
 		d.open("/login")

@@ -120,13 +120,21 @@ func (w *watch) sent(e network.EventRequestWillBeSent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	url := e.Request.URL
-	w.requests = append(w.requests, request{
-		id: e.RequestID, loader: e.LoaderID, page: e.Type == network.ResourceTypeDocument, method: e.Request.Method, url: url,
-	})
+	if !isLive(e) {
+		w.requests = append(w.requests, request{
+			id: e.RequestID, loader: e.LoaderID, page: e.Type == network.ResourceTypeDocument, method: e.Request.Method, url: url,
+		})
+	}
 	own := url == w.base || strings.HasPrefix(url, w.base+"/") || w.also != "" && strings.HasPrefix(url, w.also+"/")
 	if !own && !strings.HasPrefix(url, "data:") && url != "about:blank" {
 		w.faults = append(w.faults, "a request leaves the site: "+e.Request.Method+" "+url)
 	}
+}
+
+// isLive reports whether an open page follows the org with the request. Such requests come at any
+// time, and the stream does not end, so no test waits for them.
+func isLive(e network.EventRequestWillBeSent) bool {
+	return e.Type == network.ResourceTypeEventSource || e.Request.Headers["Parley-Live"] != nil
 }
 
 func (w *watch) note(id network.RequestID, change func(*result)) {

@@ -63,6 +63,16 @@ func (s *SSE) Named(id int64, name string, data ...[]byte) error {
 	return s.write(blank)
 }
 
+// Unnumbered writes an event with a type and without an id: the position of the client stays.
+func (s *SSE) Unnumbered(name string, data []byte) error {
+	for _, piece := range [][]byte{[]byte("event: " + name + "\ndata: "), data, blank} {
+		if err := s.write(piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Position writes an id without an event: clients dispatch nothing, but send the id when they
 // reconnect. Like a comment, it keeps an idle stream open.
 func (s *SSE) Position(id int64) error {

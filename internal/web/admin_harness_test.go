@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/orgtest"
 )
@@ -37,9 +38,9 @@ type seen struct {
 	body   string
 }
 
-func newOffice(tb testing.TB) *office {
+func newOffice(tb testing.TB, edit ...func(*httpx.Options)) *office {
 	tb.Helper()
-	o := &office{dashboard: newDashboard(tb)}
+	o := &office{dashboard: newDashboard(tb, edit...)}
 	o.Agent(agent.Agent{ID: "scout", Org: "acme", Name: "Scout"})
 	person := func(org, id string, admin bool) *visitor {
 		return &visitor{tb: tb, site: o, cookie: o.signIn(org, id, strings.ToUpper(id[:1])+id[1:], admin)}

@@ -14,6 +14,7 @@ import (
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -39,7 +40,7 @@ type dashboard struct {
 	busy      atomic.Bool // the search is busy
 }
 
-func newDashboard(tb testing.TB) *dashboard {
+func newDashboard(tb testing.TB, edit ...func(*httpx.Options)) *dashboard {
 	tb.Helper()
 	w := orgtest.New(tb, func(o *dispatch.Options) { o.CheckPushURL = func(string) error { return nil } })
 	d := &dashboard{
@@ -53,10 +54,18 @@ func newDashboard(tb testing.TB) *dashboard {
 	d.proposals = proposal.New(searchStore{w.Store.Proposals(), &d.busy}, orgtest.Now, orgtest.NewID)
 	o := w.Router()
 	o.Logger = slog.New(slog.NewTextHandler(w.Logs, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	for _, e := range edit {
+		e(&o)
+	}
 	router := httpx.NewRouter(o)
+	events := event.NewService(event.Options{
+		Store: w.Store.Events(), Now: orgtest.Now, Stopping: w.Tasks.Stopping(), OnError: func(err error) { tb.Log(err) },
+	})
+	w.Store.OnEvents(events.Changed)
 	pages, err := web.New(router, web.Options{
 		Accounts: d.accounts, OrgAdmin: d.admin, Proposals: d.proposals, Followups: d.followups, Frictions: d.frictions,
 		Agents: w.Agents, Tasks: w.Tasks.Tasks, Workers: w.Tasks.Workers, Sessions: w.Store.Sessions(), Programs: d.clients,
+		Events:    events,
 		PublicURL: "http://parley.test",
 		Logger:    o.Logger, Now: orgtest.Now,
 	})

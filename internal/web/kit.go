@@ -45,7 +45,8 @@ type visit struct {
 	r      *http.Request
 	caller *identity.Caller
 	member *identity.Member
-	secret bool // the response must not be stored
+	secret bool  // the response must not be stored
+	head   int64 // number of the org's last event before anything was read
 
 	counted map[proposal.Status]int64 // cached number of proposals by status
 }
@@ -130,6 +131,9 @@ func (p *Pages) serve(h handler) http.Handler {
 			err = v.parse()
 		}
 		if err == nil {
+			err = v.readHead()
+		}
+		if err == nil {
 			err = h(v)
 		}
 		if err != nil {
@@ -158,7 +162,7 @@ func (v *visit) parse() error {
 // form is shown again with its fields, to be sent after signing in.
 func (p *Pages) signedOut(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		if r.Header.Get("HX-Request") != "" {
+		if r.Header.Get("HX-Request") != "" || r.Header.Get(liveHeader) != "" {
 			// A script requested a part of a page. It must not insert a sign-in page.
 			p.Problem(w, r, http.StatusUnauthorized, "You are signed out.")
 			return
@@ -275,6 +279,16 @@ const (
 	touchEvery = 5 * time.Minute
 )
 
+// result returns the result of the last form. A script that requests the page again leaves it to
+// the next page.
+func (v *visit) result() (notice, error) {
+	if v.live() {
+		return "", nil
+	}
+	done, err := v.flash()
+	return notice(done), err
+}
+
 // flash returns the message of the last form, once.
 func (v *visit) flash() (string, error) {
 	ctx := v.r.Context()
@@ -306,7 +320,8 @@ type page[T any] struct {
 	Org    identity.Org
 	Me     *identity.Member
 	Nav    nav
-	Done   notice // result of the last form
+	Done   notice    // result of the last form
+	Live   *liveView // nil: the page does not follow the org
 	Errors formErrors
 	Body   T
 }
@@ -330,11 +345,11 @@ func renderForm[T any](v *visit, status int, name, title string, body T, problem
 		status = httpx.StatusOf(errs.KindOf(problem))
 		retryAfter(v.w.Header(), problem)
 	}
-	done, err := v.flash()
-	if err != nil {
+	var err error
+	if pg.Done, err = v.result(); err != nil {
 		return err
 	}
-	pg.Done = notice(done)
+	pg.Live = v.liveView(status)
 	if pg.Org, pg.Nav, err = v.nav(); err != nil {
 		return err
 	}

@@ -19,7 +19,16 @@ type nav struct {
 type navItem struct {
 	Path, Name, Icon string
 	Count            int64 // 0: not shown
+	CountID          string
+	Live             string // types of the events that change the count
 	Current          bool
+}
+
+// counted has the types of the events that change the counts of the menu.
+var counted = map[string]string{
+	"/proposals": "proposal.submitted proposal.opened proposal.approved proposal.rejected proposal.reopened " +
+		"proposal.resolved",
+	"/followups": "followup.created followup.started followup.done followup.canceled followup.reopened",
 }
 
 // nav builds the menu for the current page.
@@ -39,7 +48,10 @@ func (v *visit) nav() (identity.Org, nav, error) {
 	}
 	add := func(list *[]navItem, action identity.Action, path, name, icon string, count int64) {
 		if v.may(action) {
-			*list = append(*list, navItem{Path: v.base() + path, Name: name, Icon: icon, Count: count, Current: v.under(path)})
+			*list = append(*list, navItem{
+				Path: v.base() + path, Name: name, Icon: icon, Count: count, CountID: "count-" + icon, Live: counted[path],
+				Current: v.under(path),
+			})
 		}
 	}
 	if !v.stepsHidden() || v.under("/start") {

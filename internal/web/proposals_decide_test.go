@@ -19,7 +19,7 @@ func TestThePaneShowsTheRowInFocus(t *testing.T) {
 	}
 	page := q.get("ada", proposalsPath+"?sort=oldest&at="+ids[1])
 	pane := between(page, `id="pane"`, "<dialog")
-	mustContain(t, page, `<li id="`+ids[1]+`" aria-current="true">`)
+	mustContain(t, page, `" data-key="`+ids[1]+`" aria-current="true">`)
 	mustContain(t, pane, "2 of 3", "<strong>Much</strong> Two", `action="/orgs/acme/proposals/`+ids[1]+`/decide"`,
 		`name="text_version" value="1"`, `name="status" value="approved"`, `name="status" value="rejected"`,
 		`name="back" value="/orgs/acme/proposals?at=`+ids[2]+`&amp;sort=oldest"`)

@@ -59,7 +59,7 @@ func (w *rowWriter) text(s string) {
 
 // row writes a proposal.
 func (w *rowWriter) row(it *proposal.Item, current bool) {
-	w.put(`<li id="`, it.ID, `"`)
+	w.put(`<li id="`, it.ID, `" data-key="`, it.ID, `"`)
 	if current {
 		w.put(` aria-current="true"`)
 	}

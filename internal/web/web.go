@@ -24,6 +24,7 @@ import (
 	"github.com/parley-dev/parley/internal/cache"
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -42,6 +43,7 @@ type Options struct {
 	Agents    *agent.Registry
 	Tasks     *dispatch.Tasks
 	Workers   *dispatch.Workers
+	Events    *event.Service
 	Sessions  Sessions
 	Programs  *oauth.Service
 	Providers []Provider // additional identity providers
@@ -135,6 +137,7 @@ func (p *Pages) Mount() {
 	p.mountMembers()
 	p.mountAudit()
 	p.mountSettings()
+	p.mountLive()
 }
 
 // Wrap loads the session for a handler, and rejects cross-origin forms.

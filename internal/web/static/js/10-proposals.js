@@ -192,6 +192,10 @@
     }
   };
   document.addEventListener('htmx:after:swap', () => start(false));
+  document.addEventListener('parley:updated', () => {
+    mark();
+    count();
+  });
   wide.addEventListener('change', () => start(false));
   start(true);
 })();
