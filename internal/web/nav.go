@@ -52,6 +52,7 @@ func (v *visit) nav() (identity.Org, nav, error) {
 	add(&n.Settings, identity.ReadKeys, "/keys", "Keys", "key", 0)
 	add(&n.Settings, identity.ReadClients, "/clients", "Clients", "client", 0)
 	add(&n.Settings, identity.ReadMembers, "/members", "Members", "members", 0)
+	add(&n.Settings, identity.ManageWebhooks, "/webhooks", "Webhooks", "webhook", 0)
 	add(&n.Settings, identity.ReadAudit, "/audit", "Audit log", "audit", 0)
 	add(&n.Settings, identity.ManageFriction, "/settings", "Settings", "settings", 0)
 	n.Orgs, err = v.otherOrgs()

@@ -24,12 +24,14 @@ import (
 	"github.com/parley-dev/parley/internal/cache"
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/webhook"
 )
 
 // Options configures the pages.
@@ -42,6 +44,8 @@ type Options struct {
 	Agents    *agent.Registry
 	Tasks     *dispatch.Tasks
 	Workers   *dispatch.Workers
+	Events    *event.Service
+	Webhooks  *webhook.Service
 	Sessions  Sessions
 	Programs  *oauth.Service
 	Providers []Provider // additional identity providers
@@ -133,6 +137,7 @@ func (p *Pages) Mount() {
 	p.mountKeys()
 	p.mountClients()
 	p.mountMembers()
+	p.mountWebhooks()
 	p.mountAudit()
 	p.mountSettings()
 }
