@@ -138,6 +138,7 @@ func (p *Pages) Mount() {
 	p.mountClients()
 	p.mountMembers()
 	p.mountWebhooks()
+	p.mountEvents()
 	p.mountAudit()
 	p.mountSettings()
 }

@@ -179,6 +179,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"a page of events reads a part of the log", testEventScans},
 		{"old events are deleted", testEventsExpire},
 		{"events belong to an org", testEventOrgs},
+		{"events are read backwards", testEventsBack},
 		{"events are deleted beside readers", testEventsExpireBesideReaders},
 		{"changes of proposals have events", testProposalEvents},
 		{"changes of follow-ups have events", testFollowupEvents},
