@@ -42,6 +42,7 @@ func (v *visit) nav() (identity.Org, nav, error) {
 			*list = append(*list, navItem{Path: v.base() + path, Name: name, Icon: icon, Count: count, Current: v.under(path)})
 		}
 	}
+	add(&n.Main, identity.ListProposals, "/overview", "Overview", "overview", 0)
 	if !v.stepsHidden() || v.under("/start") {
 		add(&n.Main, identity.ManageAgents, "/start", "First steps", "start", 0)
 	}

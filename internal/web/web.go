@@ -130,6 +130,7 @@ func (p *Pages) Mount() {
 	p.router.HandlePublic("GET /{$}", p.Wrap(http.HandlerFunc(p.start)))
 	p.orgPages(map[string]handler{"GET ": (*visit).orgStart})
 	p.mountFirstSteps()
+	p.mountOverview()
 	p.mountProposals()
 	p.mountProposal()
 	p.mountFollowups()
