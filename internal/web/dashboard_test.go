@@ -14,6 +14,7 @@ import (
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -36,6 +37,7 @@ type dashboard struct {
 	proposals *proposal.Proposals
 	followups *followup.Followups
 	frictions *friction.Frictions
+	receiver  *receiver   // of webhooks
 	busy      atomic.Bool // the search is busy
 }
 
@@ -50,6 +52,7 @@ func newDashboard(tb testing.TB) *dashboard {
 			messenger{w.Tasks.Tasks}),
 		frictions: friction.New(w.Store.Friction(), orgtest.Now, orgtest.NewID, proposal.Check),
 	}
+	d.receiver = &receiver{}
 	d.proposals = proposal.New(searchStore{w.Store.Proposals(), &d.busy}, orgtest.Now, orgtest.NewID)
 	o := w.Router()
 	o.Logger = slog.New(slog.NewTextHandler(w.Logs, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -57,6 +60,10 @@ func newDashboard(tb testing.TB) *dashboard {
 	pages, err := web.New(router, web.Options{
 		Accounts: d.accounts, OrgAdmin: d.admin, Proposals: d.proposals, Followups: d.followups, Frictions: d.frictions,
 		Agents: w.Agents, Tasks: w.Tasks.Tasks, Workers: w.Tasks.Workers, Sessions: w.Store.Sessions(), Programs: d.clients,
+		Events: event.NewService(event.Options{
+			Store: w.Store.Events(), Now: orgtest.Now, OnError: func(err error) { tb.Error(err) },
+		}),
+		Webhooks:  newWebhooks(w, d.receiver),
 		PublicURL: "http://parley.test",
 		Logger:    o.Logger, Now: orgtest.Now,
 	})

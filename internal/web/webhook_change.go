@@ -47,7 +47,7 @@ func (v *visit) changeWebhook() error {
 	if moved {
 		edit.URL = &typed.URL
 	}
-	if err := v.confirmReceiver(moved); err != nil {
+	if err := v.confirmReceiver("password", moved); err != nil {
 		return v.rejectedWebhook(a, &w, webhook.AuditUpdate, webhookPart{Typed: &typed}, err)
 	}
 	ctx, _, err := v.begin()
@@ -174,7 +174,7 @@ func (v *visit) rotateWebhook() error {
 	}
 	d, err := v.overlapOf()
 	if err == nil {
-		err = v.confirmReceiver(true)
+		err = v.confirmReceiver("confirm", true)
 	}
 	if err != nil {
 		return v.rejectedWebhook(a, &w, webhook.AuditRotate, webhookPart{}, err)

@@ -112,7 +112,7 @@ func (v *visit) createWebhook() error {
 	if err != nil {
 		return v.audited(webhook.AuditCreate, to, err)
 	}
-	if err := v.confirmReceiver(true); err != nil {
+	if err := v.confirmReceiver("password", true); err != nil {
 		return v.showNewWebhook(typed, v.audited(webhook.AuditCreate, to, err))
 	}
 	ctx, once, err := v.begin()
@@ -134,11 +134,11 @@ func (v *visit) createWebhook() error {
 
 // confirmReceiver asks for the password before the org's events go to another URL, or under another
 // secret. It removes the password from the form, so that it is not stored with it.
-func (v *visit) confirmReceiver(needed bool) error {
-	password := v.r.PostFormValue("password")
-	v.r.PostForm.Del("password")
+func (v *visit) confirmReceiver(field string, needed bool) error {
+	password := v.r.PostFormValue(field)
+	v.r.PostForm.Del(field)
 	if !needed {
 		return nil
 	}
-	return v.confirmWith("password", password, "is required, because the webhook sends events of the org elsewhere")
+	return v.confirmWith(field, password, "is required, because the webhook sends events of the org elsewhere")
 }
