@@ -85,6 +85,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		Webhooks:  s.webhooks,
 		Version:   Version(),
 		PublicURL: strings.TrimRight(s.cfg.PublicURL, "/"),
+		Base:      s.base(),
 		Ready:     s.ready,
 		Metrics:   s.mountMetrics(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})),
 	})

@@ -35,9 +35,9 @@ type QueuedAgent struct {
 
 const (
 	// MaxQueued is how far the waiting tasks of one agent are counted.
-	MaxQueued = 100
+	MaxQueued = 20
 	// maxQueuedAgents limits the agents that Unattended looks at.
-	maxQueuedAgents = 200
+	maxQueuedAgents = 100
 )
 
 // Unattended returns the agents of the org that have waiting tasks and no worker; for admins.

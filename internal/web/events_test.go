@@ -54,7 +54,7 @@ func TestEventsAreFiltered(t *testing.T) {
 		"cursor=x": "is not a cursor", "cursor=-1": "is not a cursor",
 		"subject=" + url.QueryEscape("agent:"+strings.Repeat("x", 500)): `id="err-subject"`,
 	} {
-		o.bob.get("/events?" + query).want(http.StatusUnprocessableEntity, want).lacks("<script>")
+		o.bob.get("/events?"+query).want(http.StatusUnprocessableEntity, want).lacks("<script>")
 	}
 }
 

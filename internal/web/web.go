@@ -127,6 +127,7 @@ func (p *Pages) Mount() {
 	p.mountAccount()
 	p.router.ShowErrors(p.noPage)
 	p.router.HandlePublic("GET "+staticPath, p.assets)
+	p.router.HandlePublic("GET /favicon.ico", http.HandlerFunc(p.assets.serveIcon))
 	p.router.HandlePublic("GET /{$}", p.Wrap(http.HandlerFunc(p.start)))
 	p.orgPages(map[string]handler{"GET ": (*visit).orgStart})
 	p.mountFirstSteps()

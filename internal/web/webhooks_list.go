@@ -94,7 +94,9 @@ func (v *visit) webhooksPage() error {
 // newWebhookView is the form for a new webhook.
 type newWebhookView struct{ Form webhookForm }
 
-func (v *visit) newWebhookPage() error { return v.showNewWebhook(typedWebhook{Format: webhook.Standard}, nil) }
+func (v *visit) newWebhookPage() error {
+	return v.showNewWebhook(typedWebhook{Format: webhook.Standard}, nil)
+}
 
 func (v *visit) showNewWebhook(typed typedWebhook, problem error) error {
 	if _, err := v.access(identity.ManageWebhooks); err != nil {
