@@ -154,7 +154,7 @@ func (v *visit) eventRow(e *event.Event) eventRow {
 }
 
 // maxEventJSON limits the data that the feed shows of an event, in characters.
-const maxEventJSON = 4000
+const maxEventJSON = 2000
 
 // plainJSON formats JSON with one member per line. Characters that are invisible or change the
 // direction of text are escaped as JSON does it.
