@@ -67,9 +67,10 @@ func tellWebhook(t *testing.T, s *site, how ...option) {
 	}); err != nil {
 		t.Fatal("the delivery of the event does not show")
 	}
+	page := w.path()
 	w.click(link, "agent.registered")
 	w.sees("user:admin registered the agent “Scout”")
-	w.back()
+	w.open(page)
 	w.click(button, "Send again: agent.registered…")
 	w.sees("sent again")
 

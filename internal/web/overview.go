@@ -161,7 +161,7 @@ func span(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
 	case d < time.Minute:
-		return "under 1 min"
+		return "< 1 min"
 	case d < time.Hour:
 		return plural(int64(d/time.Minute), "min", "min")
 	case d < 2*day:
