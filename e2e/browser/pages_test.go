@@ -48,13 +48,25 @@ func fixedPages(s *shared) []pageCase {
 		{"keys-ends-soon", in("/keys?view=ends"), "admin"},
 		{"start-member", in("/start"), "member"},
 		{"agent-member", in("/agents/scout"), "member"},
+		{"overview", in("/overview"), "admin"},
+		{"overview-member", in("/overview"), "member"},
+		{"webhooks", in("/webhooks"), "admin"},
+		{"webhook", in("/webhooks/" + s.hook), "admin"},
+		{"webhook-new", in("/webhooks/new"), "admin"},
+		{"events", in("/events"), "admin"},
+		{"events-member", in("/events?type=proposal.*"), "member"},
+		{"events-none", in("/events?type=client.deleted"), "admin"},
+		{"events-wrong", in("/events?subject=nonsense"), "admin"},
 		{"followups", in("/followups"), "admin"},
 		{"followups-mine", in("/followups?assignee=user:admin"), "admin"},
 	}
 }
 
 // refused lists the pages that return an error on purpose.
-var refused = map[string]bool{"not-found": true, "forbidden": true, "proposals-wrong": true, "start-member": true}
+var refused = map[string]bool{
+	"not-found": true, "forbidden": true, "proposals-wrong": true, "start-member": true,
+	"events-wrong": true,
+}
 
 // who returns the viewer of a page.
 func (s *shared) who(c pageCase) *person {
@@ -120,7 +132,7 @@ func crawled(t testing.TB, s *shared) []string {
 
 var (
 	href     = regexp.MustCompile(`href="([^"]+)"`)
-	someID   = regexp.MustCompile(`\b(prop|fup|key|client|inv|audit)-[0-9a-z]{20,}`)
+	someID   = regexp.MustCompile(`\b(prop|fup|key|client|inv|audit|hook)-[0-9a-z]{20,}`)
 	someName = regexp.MustCompile(`/(agents|members|friction|tasks)/[^/?]+`)
 	cursors  = regexp.MustCompile(`^(cursor|page|at|before|after|from|q|pos|seen|p)$`)
 )

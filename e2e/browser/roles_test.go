@@ -37,6 +37,13 @@ var counterparts = map[string]string{
 	"POST /members/invitations":             "POST /invitations",
 	"POST /members/invitations/{id}/revoke": "DELETE /invitations/{noinv}",
 	"POST /members/{ref}/link":              "PATCH /members/user:nobody",
+	"POST /webhooks":                        "POST /webhooks",
+	"POST /webhooks/{id}":                   "PATCH /webhooks/{nohook}",
+	"POST /webhooks/{id}/state":             "PATCH /webhooks/{nohook}",
+	"POST /webhooks/{id}/ping":              "POST /webhooks/{nohook}/ping",
+	"POST /webhooks/{id}/redeliver":         "POST /webhooks/{nohook}/redeliver",
+	"POST /webhooks/{id}/rotate":            "POST /webhooks/{nohook}/rotate",
+	"POST /webhooks/{id}/delete":            "DELETE /webhooks/{nohook}",
 	"POST /settings/friction":               "PUT /settings/friction",
 	"POST /settings/notes":                  "POST /notes",
 	"POST /settings/notes/{id}/delete":      "DELETE /notes/{nonote}",
@@ -55,6 +62,10 @@ var counterparts = map[string]string{
 	"GET /audit":               "GET /audit",
 	"GET /proposals/new":       "POST /proposals",
 	"GET /settings":            "PUT /settings/friction",
+	"GET /overview":            "GET /proposals",
+	"GET /events":              "GET /events",
+	"GET /webhooks":            "GET /webhooks",
+	"GET /webhooks/new":        "POST /webhooks",
 }
 
 // ownMatters matches forms about the person's own account, calls of agents, and the repetition of
@@ -136,6 +147,7 @@ func (s *shared) records() []string {
 		s.path("/agents/scout"),
 		s.path("/agents/scout/connect"),
 		s.path("/members/user:carol"),
+		s.path("/webhooks/"+s.hook),
 	)
 }
 
@@ -161,6 +173,8 @@ func (s *shared) allows(t *testing.T, a api, call string) bool {
 			"nobody",
 			"{nonote}",
 			"note-"+none,
+			"{nohook}",
+			"hook-"+none,
 		).Replace(call),
 		"  ",
 	)

@@ -22,6 +22,7 @@ type seeded struct {
 	keyID    string // id of a key that expires soon
 	client   string
 	invited  string // id of an invitation
+	hook     string // id of a webhook with deliveries
 
 	marks []string // hostile texts; each must show as text
 }
@@ -127,6 +128,19 @@ func (d *seeding) calm() {
 	d.frictions()
 	d.work()
 	d.access()
+	d.hooks()
+}
+
+// hooks adds a webhook with deliveries; it is paused, so that nothing changes by itself.
+func (d *seeding) hooks() {
+	d.hook = d.id(d.root, "POST /webhooks", object{
+		"url": receiver().URL + "/hooks/secret", "description": "Tickets", "state": "paused",
+		"types": []string{"proposal.approved", "proposal.rejected", "webhook.failed", "agent.presence"},
+	})
+	d.do(d.root, "POST /webhooks/"+d.hook+"/ping", nil)
+	d.do(d.root, "POST /webhooks", object{
+		"url": "https://chat.example.com/T0/B0", "format": "slack", "state": "paused", "priorities": []string{"high"},
+	})
 }
 
 func (d *seeding) people() {

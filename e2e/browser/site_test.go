@@ -68,6 +68,9 @@ func startSite(store []string, flags ...string) (*site, error) {
 	if !slices.Contains(flags, "--rate-limit") {
 		flags = append(flags, "--rate-limit", "0")
 	}
+	if !slices.Contains(flags, "--outbound-allow") {
+		flags = append(flags, "--outbound-allow", "127.0.0.1")
+	}
 	cmd := exec.Command(program, slices.Concat([]string{"serve", "--listen", "127.0.0.1:0"}, store, flags)...)
 	cmd.Env = servertest.Environ()
 	p, err := servertest.Start(cmd, "/readyz")

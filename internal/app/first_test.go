@@ -183,7 +183,7 @@ func TestFirstMinutes(t *testing.T) {
 		!strings.Contains(body, "All done.") {
 		t.Error(body)
 	}
-	if res, _ := b.do("GET", "/", nil); res.Request.URL.Path != "/orgs/main/proposals" {
+	if res, _ := b.do("GET", "/", nil); res.Request.URL.Path != "/orgs/main/overview" {
 		t.Error(res.Request.URL)
 	}
 }
@@ -193,7 +193,7 @@ func TestTheFirstStepsAreHidden(t *testing.T) {
 	t.Parallel()
 	b := running(t).admin(t)
 	b.do("POST", "/orgs/main/start/hide", url.Values{})
-	if res, _ := b.do("GET", "/", nil); res.Request.URL.Path != "/orgs/main/proposals" {
+	if res, _ := b.do("GET", "/", nil); res.Request.URL.Path != "/orgs/main/overview" {
 		t.Error(res.Request.URL)
 	}
 	if _, body := b.do("GET", "/orgs/main/agents", nil); strings.Contains(body, "First steps") {

@@ -85,6 +85,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		Webhooks:  s.webhooks,
 		Version:   Version(),
 		PublicURL: strings.TrimRight(s.cfg.PublicURL, "/"),
+		Base:      s.base(),
 		Ready:     s.ready,
 		Metrics:   s.mountMetrics(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})),
 	})
@@ -118,8 +119,8 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 	})
 	return router, s.mountPages(router, web.Options{
 		Accounts: s.accounts, OrgAdmin: admin, Proposals: proposals, Followups: followups, Frictions: frictions,
-		Agents: s.agents, Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Events: s.events, Sessions: s.store.Sessions(),
-		Programs: s.oauth, Providers: s.providers(), PublicURL: s.base(), Logger: s.log, Now: Now,
+		Agents: s.agents, Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Events: s.events, Webhooks: s.webhooks,
+		Sessions: s.store.Sessions(), Programs: s.oauth, Providers: s.providers(), PublicURL: s.base(), Logger: s.log, Now: Now,
 	})
 }
 

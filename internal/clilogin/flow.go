@@ -50,7 +50,7 @@ type metadata struct {
 
 // SignIn asks the person for consent in the browser and returns the tokens. It does not set
 // the org and the principal, which only the server knows.
-func SignIn(ctx context.Context, a Ask) (Login, error) {
+func SignIn(ctx context.Context, a Ask) (_ Login, err error) {
 	m, err := discover(ctx, a)
 	if err != nil {
 		return Login{}, err
@@ -61,11 +61,11 @@ func SignIn(ctx context.Context, a Ask) (Login, error) {
 	answers, redirect := pasted(a.Pasted), oauth.CommandLine.RedirectURIs[0]
 	q := &question{metadata: m, state: rand.Text()}
 	if a.Pasted == nil {
-		l, err := q.listen(redirect)
-		if err != nil {
-			return Login{}, err
+		l, failed := q.listen(redirect)
+		if failed != nil {
+			return Login{}, failed
 		}
-		defer l.close()
+		defer func() { l.end(err) }()
 		answers, redirect = l.answer, l.redirect
 	}
 	conf := config(m.Token, redirect)

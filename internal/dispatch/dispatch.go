@@ -59,12 +59,12 @@ func New(o Options) *Service {
 	b := newBoard(&o)
 	workers := &Workers{
 		board: b, directory: o.Directory, store: o.Stores.Workers, mailbox: o.Stores.Mailbox, keys: o.Stores.Keys,
-		queue: o.Stores.Queue, log: o.Stores.Log, limit: o.Quotas.Workers,
+		queue: o.Stores.Queue, stock: o.Stores.Stock, log: o.Stores.Log, limit: o.Quotas.Workers,
 		seen: newSightings(), refused: newRefusals(), loads: &loads{},
 	}
 	tasks := &Tasks{
 		board: b, directory: o.Directory, mailbox: o.Stores.Mailbox, pushes: o.Stores.Pushes, pushURL: o.CheckPushURL,
-		presence: workers.Presence, quotas: newQuotas(&o), replays: newReplays(),
+		stock: o.Stores.Stock, presence: workers.Presence, quotas: newQuotas(&o), replays: newReplays(),
 	}
 	return &Service{
 		Tasks: tasks, Workers: workers,

@@ -18,6 +18,7 @@ type Workers struct {
 	mailbox   Mailbox
 	keys      KeyStore
 	queue     Queue
+	stock     Stock
 	log       stream.Log
 	limit     int // workers per agent; 0 means no limit
 

@@ -94,6 +94,12 @@ type Stock interface {
 	CountLive(ctx context.Context, sender identity.Principal, most int64) (int64, error)
 	// Count counts the tasks of an org's agents, up to most.
 	Count(ctx context.Context, org string, most int64) (int64, error)
+	// Asking returns up to most tasks that wait for an answer of a sender, or of any sender of an
+	// org if only the org is given, without messages and artifacts.
+	Asking(ctx context.Context, sender identity.Principal, most int) ([]task.Task, error)
+	// Queued returns the agents of an org with waiting tasks, by id. It counts up to MaxQueued tasks
+	// of each of the first most agents.
+	Queued(ctx context.Context, org string, most int) ([]QueuedAgent, error)
 	// Sweep deletes up to most tasks that ended before the given time.
 	Sweep(ctx context.Context, endedBefore time.Time, most int) (int, error)
 }

@@ -15,6 +15,7 @@ type Tasks struct {
 	directory Directory
 	mailbox   Mailbox
 	pushes    PushStore
+	stock     Stock
 	pushURL   func(rawURL string) error // nil if push notifications are turned off
 	presence  func(context.Context, task.AgentKey) (Presence, error)
 	quotas    *quotas

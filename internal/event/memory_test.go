@@ -59,6 +59,23 @@ func (m *memory) Page(ctx context.Context, org string, q Query) (Page, error) {
 	return p, nil
 }
 
+func (m *memory) PageBack(_ context.Context, org string, q BackQuery) (BackPage, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	log, kept := m.logs[org], max(m.kept, 1)
+	p := BackPage{First: int64(len(log)) + 1, Kept: kept}
+	if q.Before > 0 {
+		p.First = min(p.First, q.Before)
+	}
+	for p.First > kept && len(p.Events) < q.Limit {
+		p.First--
+		if e := log[p.First-1]; q.Match(&e) {
+			p.Events = append(p.Events, e)
+		}
+	}
+	return p, m.fails
+}
+
 func (m *memory) Head(_ context.Context, org string) (int64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -283,6 +283,23 @@ func (s *Service) page(ctx context.Context, org string, q Query) (Page, error) {
 	return page, err
 }
 
+// ListBack returns the events before a number, newest first; 0 starts with the newest. It ignores
+// the start of the request.
+func (s *Service) ListBack(ctx context.Context, a identity.Access, r Request, before int64) (BackPage, error) {
+	if err := a.For(identity.ReadEvents); err != nil {
+		return BackPage{}, err
+	}
+	r.Start, r.After = FromOldest, 0
+	q, err := s.query(a, r)
+	if err == nil && before < 0 {
+		err = errs.InvalidFields(errs.NewField("before", "must be 0 or more"))
+	}
+	if err != nil {
+		return BackPage{}, err
+	}
+	return s.store.PageBack(ctx, a.Org(), BackQuery{Filter: q.Filter, Before: before, Limit: q.Limit})
+}
+
 // start returns the number after which a request starts; 0 is before the oldest event.
 func (s *Service) start(ctx context.Context, org string, r Request) (int64, error) {
 	switch r.Start {

@@ -34,6 +34,7 @@ type exchange struct {
 
 	client  context.Context // the connection's context of a detached request, else nil
 	request *http.Request   // the original request
+	router  *Router         // that serves it; nil in some tests
 	trusted []netip.Prefix
 
 	metadata string // URL of the resource metadata, for challenges; empty: none

@@ -174,9 +174,15 @@ func (p *Problem) Write(w http.ResponseWriter) {
 	_ = WriteJSON(w, p) // the client may be gone
 }
 
-// WriteError writes err as a problem.
+// WriteError writes err as a problem, or as a page for people who opened a URL in a browser; see
+// Router.ShowErrors.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
-	NewProblem(r.Context(), err).Write(w)
+	p := NewProblem(r.Context(), err)
+	if x := exchangeOf(r.Context()); x != nil && x.router != nil {
+		x.router.refuse(w, r, p)
+		return
+	}
+	p.Write(w)
 }
 
 // methodNotAllowed has no Kind: only HTTP knows methods.

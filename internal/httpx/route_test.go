@@ -3,7 +3,9 @@ package httpx
 import (
 	"net/http"
 	"testing"
+	"time"
 
+	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -49,6 +51,39 @@ func TestAnAreaIsAPathOrAllBelowIt(t *testing.T) {
 		}
 		if got := h.Get("Access-Control-Allow-Origin") != ""; got != in {
 			t.Errorf("%s: readable by another origin = %v, want %v", path, got, in)
+		}
+	}
+}
+
+// A refusal before a page is reached is a page for people, and a problem for programs.
+func TestRefusalsArePagesForPeople(t *testing.T) {
+	t.Parallel()
+	rt := NewRouter(Options{Logger: quiet()})
+	rt.Area(Area{Programs: true}, "/api/")
+	rt.ShowErrors(func(w http.ResponseWriter, _ *http.Request, status int, message string) {
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(message))
+	})
+	busy := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := errs.New(errs.Unavailable, "server.busy", "the server is busy")
+		err.RetryAfter = time.Second
+		WriteError(w, r, err)
+	})
+	rt.HandlePublic("GET /page", busy)
+	rt.HandlePublic("GET /api/page", busy)
+	for _, c := range []struct{ path, accept, contentType string }{
+		{"/page", "text/html,*/*", "text/html"},
+		{"/page", "*/*", ProblemType},
+		{"/api/page", "text/html", ProblemType},
+	} {
+		res := send(rt, "GET", c.path, "Accept", c.accept)
+		h := res.Header()
+		if res.Code != http.StatusServiceUnavailable || h.Get("Content-Type") != c.contentType || h.Get("Retry-After") != "1" {
+			t.Errorf("%s for %s: %d %v, want 503 as %s with Retry-After", c.path, c.accept, res.Code, h, c.contentType)
+		}
+		if c.contentType == "text/html" && res.Body.String() != "The server is busy." {
+			t.Errorf("the page says %q", res.Body)
 		}
 	}
 }

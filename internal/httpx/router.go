@@ -202,7 +202,7 @@ func (rt *Router) add(pattern string, c class, refuse ErrorWriter, h http.Handle
 func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{
 		Context: r.Context(), route: rt.unmatched, start: rt.now(),
-		request: r, trusted: rt.trusted, metadata: rt.metadata,
+		request: r, router: rt, trusted: rt.trusted, metadata: rt.metadata,
 	}
 	x.rec.ResponseWriter = w
 	x.rec.account, x.account.Pool = &x.account, rt.memory
@@ -265,11 +265,12 @@ func (rt *Router) fallback(w http.ResponseWriter, r *http.Request) {
 // Page shows an error to people.
 type Page func(w http.ResponseWriter, r *http.Request, status int, message string)
 
-// ShowErrors shows error pages to people who open an unknown URL in a browser. Call it before the
-// first request.
+// ShowErrors shows error pages to people who open a URL in a browser, outside of the areas for
+// programs: for unknown URLs, and for requests that are refused before a page is reached. Call it
+// before the first request.
 func (rt *Router) ShowErrors(p Page) { rt.pages = p }
 
-// refuse responds to a request that no route serves.
+// refuse responds to a request with an error, as a page if a person made it.
 func (rt *Router) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
 	if rt.pages == nil || !fromBrowser(r) || rt.forPrograms(r.URL.Path) {
 		p.Write(w)

@@ -76,6 +76,10 @@ func (l *eventLog) Page(_ context.Context, org string, q event.Query) (event.Pag
 	return p, nil
 }
 
+func (l *eventLog) PageBack(context.Context, string, event.BackQuery) (event.BackPage, error) {
+	return event.BackPage{}, errors.ErrUnsupported // no tool reads backwards
+}
+
 func (l *eventLog) Head(_ context.Context, org string) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -51,6 +51,9 @@ type Store interface {
 	// Votes and History return one page, oldest first, and the total number.
 	Votes(ctx context.Context, org, id string, offset int64, limit int) ([]Vote, int64, error)
 	History(ctx context.Context, org, id string, offset int64, limit int) ([]Entry, int64, error)
+	// Decisions returns the approvals and rejections since a time, newest first. It reads up to most
+	// changes of status; more reports that there may be others.
+	Decisions(ctx context.Context, org string, since time.Time, most int) (list []Decided, more bool, err error)
 	// DataVersion returns a number that changes with every committed change to the org's
 	// proposals. Two reads under the same version return the same.
 	DataVersion(ctx context.Context, org string) (uint64, error)

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -26,12 +27,12 @@ var docsTemplate = template.Must(template.New("docs").Funcs(template.FuncMap{
 // its Content-Security-Policy allows only its own style sheet.
 func docsPage(doc *huma.OpenAPI, o Options) http.Handler {
 	var page bytes.Buffer
-	if err := docsTemplate.Execute(&page, viewOf(doc, o.PublicURL)); err != nil {
+	if err := docsTemplate.Execute(&page, viewOf(doc, cmp.Or(o.Base, o.PublicURL))); err != nil {
 		panic("rest: rendering the documentation page failed: " + err.Error()) // a programming error, found by the tests
 	}
 	sum := sha256.Sum256([]byte(docsCSS))
 	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
-		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+		"'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	body := static("text/html; charset=utf-8", page.Bytes())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", policy)

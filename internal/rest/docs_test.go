@@ -3,6 +3,8 @@ package rest
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -11,6 +13,7 @@ func TestTheDocumentationIsOnePageThatLoadsNothing(t *testing.T) {
 	t.Parallel()
 	rec := newWorld(t).do("", "GET", "/docs", "").want(200)
 	page := strings.ReplaceAll(rec.Body, "https://crm.example/hooks/parley", "") // in an example, as text
+	page = strings.ReplaceAll(page, `href="`+guides, `href="`)                   // links load nothing
 	for _, foreign := range []string{
 		"<script", "http://", "https://", "//cdn", "url(", "@import", "style=", "onclick",
 		"ZgotmplZ",
@@ -25,6 +28,26 @@ func TestTheDocumentationIsOnePageThatLoadsNothing(t *testing.T) {
 	want := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "';"
 	if policy := rec.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, want) {
 		t.Errorf("the policy %q does not let the style sheet in, which needs %q", policy, want)
+	}
+}
+
+// Examples can be copied: they have the URL of this server. The menu is folded without a script.
+func TestTheDocumentationNamesThisServer(t *testing.T) {
+	t.Parallel()
+	rec := httptest.NewRecorder()
+	docsPage(document(Options{}), Options{Base: "https://parley.example"}).
+		ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/docs", nil))
+	page := rec.Body.String()
+	for _, want := range []string{
+		`curl &#34;https://parley.example/api/v1/me&#34;`, "https://parley.example/mcp", `<a href="/">Sign in</a>`,
+		guides + "/mcp.md", "<summary>Contents</summary>",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(page, "$PARLEY_SERVER") {
+		t.Error("an example does not name the server")
 	}
 }
 

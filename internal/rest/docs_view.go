@@ -15,6 +15,8 @@ import (
 type (
 	docView struct {
 		Title, Version, Intro string
+		Server                string // URL of this server, for examples
+		Guides                string // URL of the guides
 		Tags                  []tagView
 		Schemas               []schemaView
 	}
@@ -45,8 +47,16 @@ type (
 	}
 )
 
+// guides is where the documents of the project are published.
+const guides = "https://github.com/parley-dev/parley/blob/main/docs"
+
 func viewOf(doc *huma.OpenAPI, server string) docView {
-	v := docView{Title: doc.Info.Title, Version: doc.Info.Version, Intro: doc.Info.Description}
+	if server == "" {
+		server = "$PARLEY_SERVER"
+	}
+	v := docView{
+		Title: doc.Info.Title, Version: doc.Info.Version, Intro: doc.Info.Description, Server: server, Guides: guides,
+	}
 	schemas := doc.Components.Schemas.Map()
 	for _, tag := range doc.Tags {
 		t := tagView{Name: tag.Name, Description: tag.Description}
@@ -167,9 +177,6 @@ func curl(op *huma.Operation, body *huma.Schema, server string) string {
 		if p.In == "path" && len(p.Schema.Examples) > 0 {
 			path = strings.ReplaceAll(path, "{"+p.Name+"}", fmt.Sprint(p.Schema.Examples[0]))
 		}
-	}
-	if server == "" {
-		server = "$PARLEY_SERVER"
 	}
 	line := "curl"
 	if op.Method != "GET" {

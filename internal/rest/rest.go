@@ -43,6 +43,7 @@ type Options struct {
 
 	Version   string // build version shown in the OpenAPI document; default "dev"
 	PublicURL string // base URL shown in the OpenAPI document; if empty, no server is named
+	Base      string // base URL in the examples of the documentation page; default PublicURL
 
 	// KeepAlive is how often an idle stream of events sends something, and Recheck how often it
 	// authenticates its caller again; 0: every 15 and every two seconds.

@@ -37,7 +37,7 @@ const (
 		"key or an access token."
 )
 
-// errWebhookConfirm is identity.ErrConfirm for operations that no page offers.
+// errWebhookConfirm is identity.ErrConfirm for webhooks. The dashboard asks for the password instead.
 var errWebhookConfirm = errs.New(errs.Forbidden, identity.ErrConfirm.Code,
 	"a browser session alone cannot do this, because it decides where the org's events are sent: use a key, or the "+
 		"command line after \"parley login\"")

@@ -19,7 +19,8 @@ import (
 var adminPages = []string{
 	"/keys", "/keys?view=ended", "/keys/new", "/clients", "/clients/new", "/members", "/members?kind=agent",
 	"/members?kind=service",
-	"/members/invitations", "/members/user:ada", "/audit", "/settings", "/settings/deliveries",
+	"/members/invitations", "/members/user:ada", "/audit", "/settings", "/settings/deliveries", "/webhooks", "/webhooks?state=failed",
+	"/webhooks/new",
 }
 
 var adminForms = []string{
@@ -27,6 +28,8 @@ var adminForms = []string{
 	"/clients/client-1/delete",
 	"/members", "/members/user:ada", "/members/user:ada/link", "/members/invitations", "/members/invitations/inv-1/revoke",
 	"/settings/friction", "/settings/deliveries", "/settings/notes", "/settings/notes/note-1/delete",
+	"/webhooks", "/webhooks/hook-1", "/webhooks/hook-1/state", "/webhooks/hook-1/ping", "/webhooks/hook-1/redeliver",
+	"/webhooks/hook-1/rotate", "/webhooks/hook-1/delete",
 }
 
 func TestOnlyAdminsSeeThePagesOfAdmins(t *testing.T) {

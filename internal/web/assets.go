@@ -124,6 +124,16 @@ func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body) // an error means that the browser is gone
 }
 
+// serveIcon serves the icon under the URL that browsers request for documents without one.
+func (a assets) serveIcon(w http.ResponseWriter, _ *http.Request) {
+	icon := a.bySource["favicon.svg"]
+	h := w.Header()
+	h.Set("Content-Type", icon.contentType)
+	h.Set("Cache-Control", "public, max-age=86400")
+	h.Set("Content-Length", strconv.Itoa(len(icon.plain)))
+	_, _ = w.Write(icon.plain) // an error means that the browser is gone
+}
+
 // takesGzip reports whether the client accepts gzip.
 func takesGzip(r *http.Request) bool {
 	for _, v := range r.Header["Accept-Encoding"] {

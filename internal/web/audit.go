@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/text"
+	"github.com/parley-dev/parley/internal/webhook"
 )
 
 func (p *Pages) mountAudit() {
@@ -134,6 +135,8 @@ func (v *visit) subject(target string) string {
 		return v.base() + "/keys/" + target
 	case strings.HasPrefix(target, "client-"):
 		return v.base() + "/clients/" + target
+	case webhook.ValidID(target):
+		return v.base() + "/webhooks/" + target
 	case identity.ValidInvitationID(target):
 		return v.base() + "/members/invitations"
 	case kind == string(identity.User) || kind == string(identity.Agent) || kind == string(identity.Service):

@@ -6,6 +6,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/webhook"
 )
 
 // auditGroup is a group of related actions, for the filter.
@@ -59,6 +60,14 @@ var auditGroups = []auditGroup{
 		{oauth.GrantRevoke, "ended the grant", "end a grant"},
 		{oauth.GrantNarrow, "narrowed the grant", "narrow a grant"},
 		{oauth.GrantReplay, "used a token twice, which ended the grant", "use a token twice"},
+	}},
+	{"Webhooks", []auditAction{
+		{webhook.AuditCreate, "created the webhook", "create a webhook"},
+		{webhook.AuditUpdate, "changed the webhook", "change a webhook"},
+		{webhook.AuditRotate, "replaced the secret of the webhook", "replace the secret of a webhook"},
+		{webhook.AuditPing, "sent a test event to the webhook", "send a test event to a webhook"},
+		{webhook.AuditRedeliver, "sent events again to the webhook", "send events to a webhook again"},
+		{webhook.AuditDelete, "deleted the webhook", "delete a webhook"},
 	}},
 	{"Agents and settings", []auditAction{
 		{identity.AgentCreate, "registered the agent", "register an agent"},

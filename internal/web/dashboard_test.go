@@ -37,6 +37,7 @@ type dashboard struct {
 	proposals *proposal.Proposals
 	followups *followup.Followups
 	frictions *friction.Frictions
+	receiver  *receiver   // of webhooks
 	busy      atomic.Bool // the search is busy
 }
 
@@ -51,6 +52,7 @@ func newDashboard(tb testing.TB, edit ...func(*httpx.Options)) *dashboard {
 			messenger{w.Tasks.Tasks}),
 		frictions: friction.New(w.Store.Friction(), orgtest.Now, orgtest.NewID, proposal.Check),
 	}
+	d.receiver = &receiver{}
 	d.proposals = proposal.New(searchStore{w.Store.Proposals(), &d.busy}, orgtest.Now, orgtest.NewID)
 	o := w.Router()
 	o.Logger = slog.New(slog.NewTextHandler(w.Logs, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -66,6 +68,7 @@ func newDashboard(tb testing.TB, edit ...func(*httpx.Options)) *dashboard {
 		Accounts: d.accounts, OrgAdmin: d.admin, Proposals: d.proposals, Followups: d.followups, Frictions: d.frictions,
 		Agents: w.Agents, Tasks: w.Tasks.Tasks, Workers: w.Tasks.Workers, Sessions: w.Store.Sessions(), Programs: d.clients,
 		Events:    events,
+		Webhooks:  newWebhooks(w, d.receiver),
 		PublicURL: "http://parley.test",
 		Logger:    o.Logger, Now: orgtest.Now,
 	})

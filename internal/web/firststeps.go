@@ -17,10 +17,10 @@ func (p *Pages) mountFirstSteps() {
 	})
 }
 
-// orgStart redirects to the first page of the org: for admins the first steps, until all are done
-// or the list is hidden.
+// orgStart redirects to the first page of the org: the overview, but for admins the first steps,
+// until all are done or the list is hidden.
 func (v *visit) orgStart() error {
-	to := v.base() + "/proposals"
+	to := v.base() + "/overview"
 	if v.may(identity.ManageAgents) && !v.stepsHidden() {
 		steps, err := v.steps()
 		if err != nil {
@@ -99,7 +99,7 @@ func (v *visit) hideSteps() error {
 		return v.done(v.base()+"/start", "")
 	}
 	http.SetCookie(v.w, c)
-	return v.done(v.base()+"/proposals", "The first steps are hidden. You find them at "+v.base()+"/start.")
+	return v.done(v.base()+"/overview", "The first steps are hidden. You find them at "+v.base()+"/start.")
 }
 
 const aYear = 365 * 24 * 60 * 60

@@ -28,7 +28,10 @@ var icons = map[string]string{
 	"todo":     `<circle cx="8" cy="8" r="5"/>`,
 	"plus":     `<path d="M8 3v10M3 8h10"/>`,
 	"friction": `<path d="M2 10l3-4 3 4 3-4 3 4"/>`,
-	"start":    `<path d="M4 2.500v11M4 3.500h8l-2 2.500 2 2.500H4"/>`,
+	"webhook": `<circle cx="4" cy="11.500" r="2"/><circle cx="12" cy="11.500" r="2"/><circle cx="8" cy="4" r="2"/>` +
+		`<path d="M7 5.800l-2 3.900M9 5.800l2 3.900M6 11.500h4"/>`,
+	"events": `<path d="M1.500 8h3l2-5 3 10 2-5h3"/>`,
+	"start":  `<path d="M4 2.500v11M4 3.500h8l-2 2.500 2 2.500H4"/>`,
 }
 
 // icon returns an icon. Screen readers skip it, so a label must stand beside it.

@@ -54,6 +54,7 @@ func (v *visit) nav() (identity.Org, nav, error) {
 			})
 		}
 	}
+	add(&n.Main, identity.ListProposals, "/overview", "Overview", "overview", 0)
 	if !v.stepsHidden() || v.under("/start") {
 		add(&n.Main, identity.ManageAgents, "/start", "First steps", "start", 0)
 	}
@@ -61,9 +62,11 @@ func (v *visit) nav() (identity.Org, nav, error) {
 	add(&n.Main, identity.ListFollowups, "/followups", "Follow-ups", "followups", work)
 	add(&n.Main, identity.ReadAgents, "/agents", "Agents", "agent", 0)
 	add(&n.Main, identity.ReadFriction, "/friction", "Friction", "friction", 0)
+	add(&n.Main, identity.ReadEvents, "/events", "Events", "events", 0)
 	add(&n.Settings, identity.ReadKeys, "/keys", "Keys", "key", 0)
 	add(&n.Settings, identity.ReadClients, "/clients", "Clients", "client", 0)
 	add(&n.Settings, identity.ReadMembers, "/members", "Members", "members", 0)
+	add(&n.Settings, identity.ManageWebhooks, "/webhooks", "Webhooks", "webhook", 0)
 	add(&n.Settings, identity.ReadAudit, "/audit", "Audit log", "audit", 0)
 	add(&n.Settings, identity.ManageFriction, "/settings", "Settings", "settings", 0)
 	n.Orgs, err = v.otherOrgs()

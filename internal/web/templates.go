@@ -24,7 +24,7 @@ func parseTemplates(files assets, now func() time.Time) (
 	pages map[string]*template.Template, sign *template.Template, err error,
 ) {
 	base, err := template.New("layout.html").Funcs(funcs(files, now)).
-		ParseFS(templateFiles, "templates/layout.html", "templates/partials.html")
+		ParseFS(templateFiles, "templates/layout.html", "templates/partials*.html")
 	if err != nil {
 		return nil, nil, err
 	}

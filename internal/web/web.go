@@ -31,6 +31,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/webhook"
 )
 
 // Options configures the pages.
@@ -44,6 +45,7 @@ type Options struct {
 	Tasks     *dispatch.Tasks
 	Workers   *dispatch.Workers
 	Events    *event.Service
+	Webhooks  *webhook.Service
 	Sessions  Sessions
 	Programs  *oauth.Service
 	Providers []Provider // additional identity providers
@@ -125,9 +127,11 @@ func (p *Pages) Mount() {
 	p.mountAccount()
 	p.router.ShowErrors(p.noPage)
 	p.router.HandlePublic("GET "+staticPath, p.assets)
+	p.router.HandlePublic("GET /favicon.ico", http.HandlerFunc(p.assets.serveIcon))
 	p.router.HandlePublic("GET /{$}", p.Wrap(http.HandlerFunc(p.start)))
 	p.orgPages(map[string]handler{"GET ": (*visit).orgStart})
 	p.mountFirstSteps()
+	p.mountOverview()
 	p.mountProposals()
 	p.mountProposal()
 	p.mountFollowups()
@@ -135,6 +139,8 @@ func (p *Pages) Mount() {
 	p.mountKeys()
 	p.mountClients()
 	p.mountMembers()
+	p.mountWebhooks()
+	p.mountEvents()
 	p.mountAudit()
 	p.mountSettings()
 	p.mountLive()

@@ -33,6 +33,19 @@ func encodeLine(e *event.Event, base string) []byte {
 	return append(b, `,"allowed_mentions":{"parse":[]}}`...)
 }
 
+// Say describes an event in one line of plain text: who did what to which record.
+func Say(e *event.Event) string { return recordOf(e).line(func(s string) string { return s }) }
+
+// Page returns the path of the dashboard's page about the record of an event, below the org; "" if
+// it has none.
+func Page(e *event.Event) string {
+	path := recordOf(e).page()
+	if len(path) == 0 {
+		return ""
+	}
+	return join("", path...)
+}
+
 // phrases say what the actor did; %s is the name of the record.
 var phrases = map[event.Type]string{
 	event.ProposalDrafted:       "saved the draft %s",
@@ -203,7 +216,7 @@ func (r record) link(base string) string {
 
 // page returns the path of the page of the record, below the org.
 func (r record) page() []string {
-	if r.id == "" || r.Type == event.ClientDeleted {
+	if r.id == "" || r.Type == event.ClientDeleted || r.Type == event.WebhookDeleted {
 		return nil
 	}
 	switch r.kind {
@@ -225,6 +238,8 @@ func (r record) page() []string {
 		return []string{"clients", r.id}
 	case "invitation":
 		return []string{"members", "invitations"}
+	case "webhook":
+		return []string{"webhooks", r.id}
 	}
 	return nil
 }

@@ -217,6 +217,7 @@ func testEventPages(w *world) {
 			if !slices.Equal(got, want) {
 				w.Fatalf("%s: %+v after %d by %d: %v, want %v", state, f, after, limit, got, want)
 			}
+			w.checkEventsBack(state, all, f, int64(1+r.IntN(len(all)+1)), limit)
 		}
 	}
 	more(1500)

@@ -1,0 +1,63 @@
+package dispatch
+
+import (
+	"context"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// MaxAsking limits the tasks that Tasks.Asking returns.
+const MaxAsking = 100
+
+// Asking returns up to limit tasks that wait for an answer: for admins those of every sender of the
+// org, for others their own. Whoever sees the event about the question may see it here.
+func (s *Tasks) Asking(ctx context.Context, a identity.Access, limit int) ([]task.Task, error) {
+	if err := a.For(identity.ReadEvents); err != nil {
+		return nil, err
+	}
+	if limit < 1 || limit > MaxAsking {
+		return nil, errs.New(errs.Internal, "tasks.limit", "a limit of %d is not between 1 and %d", limit, MaxAsking)
+	}
+	who := a.Principal()
+	if a.Has(identity.Admin) {
+		who = identity.Principal{Org: a.Org()}
+	}
+	return s.stock.Asking(ctx, who, limit)
+}
+
+// QueuedAgent is an agent with tasks that wait for a worker.
+type QueuedAgent struct {
+	ID      string
+	Waiting int // up to MaxQueued
+}
+
+const (
+	// MaxQueued is how far the waiting tasks of one agent are counted.
+	MaxQueued = 20
+	// maxQueuedAgents limits the agents that Unattended looks at.
+	maxQueuedAgents = 100
+)
+
+// Unattended returns the agents of the org that have waiting tasks and no worker; for admins.
+func (s *Workers) Unattended(ctx context.Context, a identity.Access) ([]QueuedAgent, error) {
+	if err := a.For(identity.ReadTasks); err != nil {
+		return nil, err
+	}
+	list, err := s.stock.Queued(ctx, a.Org(), maxQueuedAgents)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	presence, err := s.Presences(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []QueuedAgent
+	for _, q := range list {
+		if presence(task.AgentKey{Org: a.Org(), ID: q.ID}) == Offline {
+			out = append(out, q)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,181 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
+	"github.com/parley-dev/parley/internal/webhook"
+)
+
+func (p *Pages) mountEvents() {
+	p.orgPages(map[string]handler{"GET /events": (*visit).eventsPage})
+}
+
+// eventsView is the page of the org's events.
+type eventsView struct {
+	Type, Subject string // filters
+
+	Groups   []typeChoice
+	Rows     []eventRow
+	Pager    cursorLinks
+	Filtered bool
+	Clear    string
+	Live     bool // the newest events, which follow the log
+}
+
+// typeChoice is a group of types in the filter.
+type typeChoice struct {
+	typeGroup
+	All      string // value that selects the whole group
+	Selected bool   // the whole group is selected
+}
+
+// eventRow is an event in one line.
+type eventRow struct {
+	event.Event
+	Line      string
+	Page      string // page of its subject; empty if it has none
+	ByType    string
+	BySubject string
+	JSON      string
+	Cut       bool // the data goes on
+}
+
+// groupSuffix follows the kind of a subject in a filter that selects all types about it.
+const groupSuffix = ".*"
+
+// eventsPage lists the events that the member may see, newest first.
+func (v *visit) eventsPage() error {
+	a, err := v.access(identity.ReadEvents)
+	if err != nil {
+		return err
+	}
+	q := v.r.URL.Query()
+	out := eventsView{
+		Type: q.Get("type"), Subject: strings.TrimSpace(q.Get("subject")), Clear: v.base() + "/events",
+		Live: q.Get("cursor") == "",
+	}
+	out.Filtered = out.Type != "" || out.Subject != ""
+	r := event.Request{Subject: out.Subject, Types: typesIn(out.Type)}
+	out.Groups = typeChoices(out.Type)
+	before, err := eventCursor(q.Get("cursor"))
+	var page event.BackPage
+	if err == nil {
+		page, err = v.Events.ListBack(v.r.Context(), a, r, before)
+	}
+	switch {
+	case err != nil && errs.KindOf(err) == errs.Invalid:
+		return renderForm(v, http.StatusOK, "events", "Events", out, onField(err, "types", "type"))
+	case err != nil:
+		return err
+	}
+	next := ""
+	if page.More() {
+		next = strconv.FormatInt(page.First, 10)
+	}
+	out.Pager = v.cursorPager(next)
+	for i := range page.Events {
+		out.Rows = append(out.Rows, v.eventRow(&page.Events[i]))
+	}
+	return render(v, http.StatusOK, "events", "Events", out)
+}
+
+// onField moves the errors of a field of the service to a field of the form.
+func onField(err error, from, to string) error {
+	fields := slices.Clone(errs.As(err).Fields)
+	for i := range fields {
+		if fields[i].Path.Head() == from {
+			fields[i].Path = errs.At(to)
+		}
+	}
+	return errs.InvalidFields(fields...)
+}
+
+// eventCursor parses the number that the page starts before.
+func eventCursor(s string) (int64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n <= 0 {
+		return 0, fieldError("cursor", "is not a cursor of this list; open the list again")
+	}
+	return n, nil
+}
+
+// typesIn returns the types that a filter selects: one, or all about a kind of record. The service
+// refuses unknown ones.
+func typesIn(filter string) []event.Type {
+	about, group := strings.CutSuffix(filter, groupSuffix)
+	switch {
+	case filter == "":
+		return nil
+	case !group || !slices.Contains(event.Subjects, about):
+		return []event.Type{event.Type(filter)}
+	}
+	var out []event.Type
+	for _, k := range event.Kinds {
+		if k.About == about {
+			out = append(out, k.Type)
+		}
+	}
+	return out
+}
+
+func typeChoices(filter string) []typeChoice {
+	groups := typeGroups([]event.Type{event.Type(filter)})
+	out := make([]typeChoice, len(groups))
+	for i, g := range groups {
+		all := event.Subjects[i] + groupSuffix
+		out[i] = typeChoice{typeGroup: g, All: all, Selected: filter == all}
+	}
+	return out
+}
+
+func (v *visit) eventRow(e *event.Event) eventRow {
+	out := eventRow{
+		Event: *e, Line: webhook.Say(e), ByType: link(v.base()+"/events", "type", string(e.Type)),
+		BySubject: link(v.base()+"/events", "subject", e.Subject),
+	}
+	if page := webhook.Page(e); page != "" {
+		out.Page = v.base() + page
+	}
+	out.JSON, out.Cut = plainJSON(e.Data)
+	return out
+}
+
+// maxEventJSON limits the data that the feed shows of an event, in characters.
+const maxEventJSON = 2000
+
+// plainJSON formats JSON with one member per line. Characters that are invisible or change the
+// direction of text are escaped as JSON does it.
+func plainJSON(data json.RawMessage) (out string, cut bool) {
+	var indented bytes.Buffer
+	if json.Indent(&indented, data, "", "  ") != nil {
+		indented.Reset()
+		indented.Write(data)
+	}
+	var b strings.Builder
+	n := 0
+	for _, r := range strings.ToValidUTF8(indented.String(), "\uFFFD") {
+		if n == maxEventJSON {
+			return b.String(), true
+		}
+		n++
+		if r == '\n' || text.Name.Allows(r) {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
+	}
+	return b.String(), false
+}
