@@ -94,7 +94,9 @@ func DecideNew(t Task, first Turn, l *Lease, limits Limits, now time.Time) (Chan
 // claim leases the task to a worker.
 func (c *Change) claim(l Lease, now time.Time) {
 	c.Task.Queued, c.Task.Lease = false, l
-	c.add(Event{Kind: StatusEvent, State: Working, Lease: l.Token, Attempt: c.Task.Attempts + 1}, now)
+	c.add(Event{
+		Kind: StatusEvent, State: Working, Lease: l.Token, Worker: l.Worker, Attempt: c.Task.Attempts + 1,
+	}, now)
 	c.Task.Delivered = c.Task.Seq // a claim returns all turns so far
 }
 

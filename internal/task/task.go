@@ -139,8 +139,9 @@ type Event struct {
 	Append    bool      `json:",omitempty"`
 	LastChunk bool      `json:",omitempty"`
 	// The lease that a status starts or ends. It is logged to show that no two leases were
-	// live at the same time.
+	// live at the same time. Worker is the name of the worker that a lease starts for.
 	Lease   string   `json:",omitempty"`
+	Worker  string   `json:",omitempty"`
 	Attempt int      `json:",omitempty"`
 	Ended   LeaseEnd `json:",omitempty"`
 }
