@@ -23,6 +23,11 @@ type seeded struct {
 	client   string
 	invited  string // id of an invitation
 
+	worker      api    // key of the agent runner
+	taskUID     string // uid of a task with two attempts
+	hostileTask string // id of a task with hostile texts and files, and its uid
+	hostileUID  string
+
 	marks []string // hostile texts; each must show as text
 }
 
@@ -127,6 +132,7 @@ func (d *seeding) calm() {
 	d.frictions()
 	d.work()
 	d.access()
+	d.tasks()
 }
 
 func (d *seeding) people() {
@@ -375,4 +381,5 @@ func (d *seeding) attack() {
 		"POST /clients",
 		object{"name": say("client", `"><script>window.pwned=1</script>`), "redirect_uris": []string{"com.example.x:/done"}},
 	)
+	d.attackTasks()
 }
