@@ -100,7 +100,7 @@ func TestConsole(t *testing.T) {
 	s := newStation(t, running(t))
 	s.wants(s.get("/orgs/main/agents"), `id="agents" data-live="agent task" data-live-rows`, `data-key="scout"`, "triage")
 	page := s.send("Look at the deploy")
-	s.wants(s.get("/orgs/main/agents/scout"), `<dt>Waiting</dt><dd class="num"><a href="/orgs/main/tasks?agent=scout&amp;state=submitted">1<`)
+	s.wants(s.get("/orgs/main/agents/scout"), `<dt>Waiting</dt><dd class="num"><a class="link" href="/orgs/main/tasks?agent=scout&amp;state=submitted">1<`)
 	s.work("DELETE", "leases/"+s.claim("first"), "")
 	lease := s.claim("second-worker")
 	s.work("POST", "leases/"+lease, `{"artifacts":[{"artifact_id":"out","parts":[{"type":"text","text":"half "}]}],"extend_seconds":50}`)
@@ -114,7 +114,7 @@ func TestConsole(t *testing.T) {
 	timeline := s.timeline(page)
 	body := s.get(timeline)
 	s.wants(body, "first", "released: the worker handed it back", "second-worker", "input-required", "Which one?", "third",
-		"running", "its lease ends", "1 report,", `data-live-task="scout/`)
+		"running", "Lease ends", `<dt>Reports</dt><dd class="num">1 `, "after waiting", `data-live-task="scout/`)
 	s.work("POST", "leases/"+lease, `{"status":"failed","message":{"role":"agent","parts":[{"type":"text","text":"No disk left"}]}}`)
 	s.wants(s.get(timeline), "No disk left", "failed")
 	s.wants(s.get("/orgs/main/agents/scout"), `id="failures"`, "No disk left", timeline)

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 
@@ -22,15 +23,22 @@ type orgTaskView struct {
 	Followup  string // page of the follow-up; empty if there is none
 	Waits     bool   // the task is not over
 	LeaseEnds time.Time
+
+	MaxAttempts int // that may be lost before the task fails
 }
 
 // attemptRow is an attempt in words.
 type attemptRow struct {
 	task.Attempt
+	Order    int    // of the attempts of the task, from 1; 0: unknown
 	How      string // how it ended
 	Tone     string
+	Waited   string // time between the previous attempt, or the send, and this one
 	Duration string
 }
+
+// Lost reports whether the worker was lost.
+func (r attemptRow) Lost() bool { return r.Ended == task.LeaseExpired }
 
 // orgTaskPage shows a task with its timeline.
 func (v *visit) orgTaskPage() error {
@@ -44,7 +52,7 @@ func (v *visit) orgTaskPage() error {
 	}
 	view := orgTaskView{
 		orgTaskRow: v.orgTaskRow(&t), TooLarge: large, Waits: !t.State.Terminal(), LeaseEnds: t.Lease.ExpiresAt,
-		MayRetry: v.may(identity.ManageAgents),
+		MayRetry: v.may(identity.ManageAgents), MaxAttempts: task.MaxAttempts,
 	}
 	if t.Sender == v.member.Principal {
 		view.Console = v.taskPath(t.Agent, t.ID)
@@ -82,8 +90,14 @@ func (v *visit) addAttempts(a identity.Access, view *orgTaskView) error {
 		return err
 	}
 	view.Cut = cut
+	free := view.CreatedAt // since when the task could be claimed, at the earliest
 	for i := range list {
-		view.Attempts = append(view.Attempts, newAttemptRow(&list[i], v.Now()))
+		row := newAttemptRow(&list[i], v.Now())
+		if !cut {
+			row.Order, row.Waited = i+1, duration(row.StartedAt.Sub(free))
+		}
+		free = row.EndedAt
+		view.Attempts = append(view.Attempts, row)
 	}
 	return nil
 }
@@ -111,15 +125,17 @@ func newAttemptRow(a *task.Attempt, now time.Time) attemptRow {
 	return row
 }
 
-// duration formats a length of time with two or three digits.
+// duration formats a length of time with its two largest units.
 func duration(d time.Duration) string {
 	switch {
 	case d < time.Second:
-		return d.Round(time.Millisecond).String()
+		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
 	default:
-		return d.Round(time.Second).String()
+		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
 	}
 }
 
