@@ -114,7 +114,7 @@ func TestConsole(t *testing.T) {
 	timeline := s.timeline(page)
 	body := s.get(timeline)
 	s.wants(body, "first", "released: the worker handed it back", "second-worker", "input-required", "Which one?", "third",
-		"running", "Lease ends", `<dt>Reports</dt><dd class="num">1 `, "after waiting", `data-live-task="scout/`)
+		"running", "Lease ends", `<dt>Reports</dt><dd class="num">1 `, "after waiting", `<dt>Heartbeats</dt><dd class="num">1<`, `data-live-task="scout/`)
 	s.work("POST", "leases/"+lease, `{"status":"failed","message":{"role":"agent","parts":[{"type":"text","text":"No disk left"}]}}`)
 	s.wants(s.get(timeline), "No disk left", "failed")
 	s.wants(s.get("/orgs/main/agents/scout"), `id="failures"`, "No disk left", timeline)

@@ -11,6 +11,7 @@ type Attempt struct {
 	Ended      LeaseEnd
 	State      State  // that the end of the attempt set
 	Text       string // of the message with that state
+	Heartbeats int    // how often the worker extended its lease; known at the end
 	Reports    int    // writes of the worker before the end
 	LastReport time.Time
 
@@ -42,7 +43,7 @@ func Attempts(log []Event) []Attempt {
 }
 
 func (a *Attempt) end(e *Event) {
-	a.EndedAt, a.Ended, a.State = e.At, e.Ended, e.State
+	a.EndedAt, a.Ended, a.State, a.Heartbeats = e.At, e.Ended, e.State, e.Beats
 	if e.Message != nil {
 		a.Text = e.Message.Text()
 	}

@@ -37,6 +37,7 @@ func TestAttemptsAreDerivedFromTheLog(t *testing.T) {
 	step(task.DecideExpire(current, at(11), at(11)))
 	step(task.DecideClaim(current, *lease("l2", "two", 40), at(12)))
 	step(task.DecideReport(current, "l2", task.Report{State: task.Working, Message: task.Says("half")}, limits, at(13), at(13)))
+	step(task.DecideReport(current, "l2", task.Report{Extend: time.Minute}, limits, at(13), at(13)))
 	step(task.DecideReturn(current, "l2", at(14), at(14)))
 	step(task.DecideClaim(current, *lease("l3", "three", 60), at(15)))
 	step(task.DecideReport(current, "l3", task.Report{State: task.InputRequired, Message: task.Says("which?")}, limits, at(16), at(16)))
@@ -50,7 +51,7 @@ func TestAttemptsAreDerivedFromTheLog(t *testing.T) {
 		},
 		{
 			Number: 2, Worker: "two", StartedAt: at(12), EndedAt: at(14), Ended: task.LeaseReturned, State: task.Working,
-			Reports: 1, LastReport: at(13),
+			Heartbeats: 1, Reports: 1, LastReport: at(13),
 		},
 		{
 			Number: 2, Worker: "three", StartedAt: at(15), EndedAt: at(16), Ended: task.LeaseDone,

@@ -55,9 +55,11 @@ func (c *Change) add(e Event, now time.Time) {
 
 // endLease removes the lease from the row and returns the event for the log.
 func (c *Change) endLease(how LeaseEnd) Event {
-	e := Event{Kind: StatusEvent, Lease: c.Task.Lease.Token, Attempt: c.Task.Attempts + 1, Ended: how}
+	e := Event{
+		Kind: StatusEvent, Lease: c.Task.Lease.Token, Attempt: c.Task.Attempts + 1, Beats: c.Task.Lease.Beats, Ended: how,
+	}
 	if e.Lease == "" {
-		e.Attempt, e.Ended = 0, ""
+		e.Attempt, e.Beats, e.Ended = 0, 0, ""
 	}
 	c.Task.Lease = Lease{}
 	if how == LeaseCanceled {
@@ -263,6 +265,7 @@ func DecideReport(t Task, token string, r Report, limits Limits, now, clock time
 	}
 	if r.Extend > 0 && c.Task.Lease.Live() {
 		c.Task.Lease.ExpiresAt = clock.Add(r.Extend)
+		c.Task.Lease.Beats++
 	}
 	c.Task.Delivered = c.Task.Seq
 	return c, nil

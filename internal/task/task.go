@@ -143,6 +143,7 @@ type Event struct {
 	Lease   string   `json:",omitempty"`
 	Worker  string   `json:",omitempty"`
 	Attempt int      `json:",omitempty"`
+	Beats   int      `json:",omitempty"` // heartbeats of a lease that ended
 	Ended   LeaseEnd `json:",omitempty"`
 }
 
@@ -196,6 +197,7 @@ type Lease struct {
 	Token     string
 	Worker    string
 	ExpiresAt time.Time
+	Beats     int // how often the worker has extended it
 }
 
 // Live reports whether a worker holds the lease. It does not check the time.

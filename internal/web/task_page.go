@@ -92,7 +92,7 @@ func (v *visit) addAttempts(a identity.Access, view *orgTaskView) error {
 	view.Cut = cut
 	free := view.CreatedAt // since when the task could be claimed, at the earliest
 	for i := range list {
-		row := newAttemptRow(&list[i], v.Now())
+		row := newAttemptRow(&list[i], view.Lease, v.Now())
 		if !cut {
 			row.Order, row.Waited = i+1, duration(row.StartedAt.Sub(free))
 		}
@@ -109,12 +109,14 @@ var endings = map[task.LeaseEnd]struct{ how, tone string }{
 	task.LeaseCanceled: {"canceled by the sender", ""},
 }
 
-func newAttemptRow(a *task.Attempt, now time.Time) attemptRow {
+// newAttemptRow returns an attempt in words. l is the lease of one that is not over.
+func newAttemptRow(a *task.Attempt, l task.Lease, now time.Time) attemptRow {
 	row := attemptRow{Attempt: *a}
 	until := a.EndedAt
 	switch end, ok := endings[a.Ended]; {
 	case !a.Over():
 		row.How, row.Tone, until = "running", "busy", now
+		row.Heartbeats = l.Beats
 	case ok:
 		row.How, row.Tone = end.how, end.tone
 	default:

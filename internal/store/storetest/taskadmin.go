@@ -27,6 +27,9 @@ func testAttempts(w *world) {
 	w.must(w.tasks.Return(ctx, p, claim("first").Lease.Token))
 	a := claim("second")
 	w.report(p, a, task.Report{State: task.Working, Message: ptr(agentSays("half"))})
+	for range 2 {
+		w.report(p, a, task.Report{Extend: time.Minute})
+	}
 	w.send(c, "t1", "hurry")
 	w.report(p, a, task.Report{Artifacts: []task.ArtifactUpdate{artifact("out", "done", false)}})
 	w.report(p, a, task.Report{State: task.Failed, Message: ptr(agentSays("broken"))})
@@ -36,7 +39,7 @@ func testAttempts(w *world) {
 	w.must(err)
 	want := []task.Attempt{
 		{Number: 1, Worker: "first", Ended: task.LeaseReturned, State: task.Working},
-		{Number: 1, Worker: "second", Ended: task.LeaseDone, State: task.Failed, Text: "broken", Reports: 2},
+		{Number: 1, Worker: "second", Ended: task.LeaseDone, State: task.Failed, Text: "broken", Heartbeats: 2, Reports: 2},
 	}
 	ignore := cmpopts.IgnoreFields(task.Attempt{}, "StartedAt", "EndedAt", "LastReport")
 	if diff := cmp.Diff(want, got, ignore, cmpopts.IgnoreUnexported(task.Attempt{})); diff != "" || cut {
