@@ -161,8 +161,8 @@ func TestConsoleWithoutScripts(t *testing.T) {
 	w.sees("runner-a", "released", "runner-b", "failed", "It is failed.")
 }
 
-// TestFilesOfAgentsDownload opens the files of a hostile task in a tab: none of them renders, also
-// if a page of the site embeds it.
+// TestFilesOfAgentsDownload opens the files of a hostile task in a tab: each is a download, and none
+// renders.
 func TestFilesOfAgentsDownload(t *testing.T) {
 	begin(t)
 	s := readOnly(t)
