@@ -57,6 +57,17 @@ func fixedPages(s *shared) []pageCase {
 		{"events-member", in("/events?type=proposal.*"), "member"},
 		{"events-none", in("/events?type=client.deleted"), "admin"},
 		{"events-wrong", in("/events?subject=nonsense"), "admin"},
+		{"agents", in("/agents"), "admin"},
+		{"agent-console", in("/agents/" + runner), "admin"},
+		{"agent-refused", in("/agents/scout"), "admin"},
+		{"agent-task", in("/agents/" + runner + "/tasks/job-1"), "admin"},
+		{"agent-task-question", in("/agents/" + runner + "/tasks/job-4"), "admin"},
+		{"tasks", in("/tasks"), "admin"},
+		{"tasks-failed", in("/tasks?state=failed"), "admin"},
+		{"tasks-none", in("/tasks?state=rejected&sender=user:bob"), "admin"},
+		{"tasks-wrong", in("/tasks?age=soon"), "admin"},
+		{"tasks-member", in("/tasks"), "member"},
+		{"task", in("/tasks/" + s.taskUID), "admin"},
 		{"followups", in("/followups"), "admin"},
 		{"followups-mine", in("/followups?assignee=user:admin"), "admin"},
 	}
@@ -65,7 +76,7 @@ func fixedPages(s *shared) []pageCase {
 // refused lists the pages that return an error on purpose.
 var refused = map[string]bool{
 	"not-found": true, "forbidden": true, "proposals-wrong": true, "start-member": true,
-	"events-wrong": true,
+	"events-wrong": true, "tasks-wrong": true, "tasks-member": true,
 }
 
 // who returns the viewer of a page.

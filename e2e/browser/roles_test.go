@@ -51,6 +51,7 @@ var counterparts = map[string]string{
 	"GET /proposals":           "GET /proposals",
 	"GET /followups":           "GET /followups",
 	"GET /agents":              "GET /agents",
+	"GET /tasks":               "GET /a2a/tasks",
 	"GET /friction":            "GET /friction",
 	"GET /keys":                "GET /keys",
 	"GET /keys/new":            "POST /keys",

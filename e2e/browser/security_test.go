@@ -81,6 +81,8 @@ func TestHostileText(t *testing.T) {
 	paths := append(
 		slices.Clone(crawled(t, s)),
 		s.path("/agents/hostile"),
+		s.path("/tasks/"+s.hostileUID),
+		s.path("/agents/"+runner+"/tasks/"+url.PathEscape(s.hostileTask)),
 		s.path("/proposals/"+s.decided),
 		s.path("/proposals/"+s.hostile+"/edit"),
 	)

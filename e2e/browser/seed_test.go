@@ -24,6 +24,11 @@ type seeded struct {
 	invited  string // id of an invitation
 	hook     string // id of a webhook with deliveries
 
+	worker      api    // key of the agent runner
+	taskUID     string // uid of a task with two attempts
+	hostileTask string // id of a task with hostile texts and files, and its uid
+	hostileUID  string
+
 	marks []string // hostile texts; each must show as text
 }
 
@@ -129,6 +134,7 @@ func (d *seeding) calm() {
 	d.work()
 	d.access()
 	d.hooks()
+	d.tasks()
 }
 
 // hooks adds a webhook with deliveries; it is paused, so that nothing changes by itself.
@@ -389,4 +395,5 @@ func (d *seeding) attack() {
 		"POST /clients",
 		object{"name": say("client", `"><script>window.pwned=1</script>`), "redirect_uris": []string{"com.example.x:/done"}},
 	)
+	d.attackTasks()
 }

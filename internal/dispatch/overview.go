@@ -30,12 +30,12 @@ func (s *Tasks) Asking(ctx context.Context, a identity.Access, limit int) ([]tas
 // QueuedAgent is an agent with tasks that wait for a worker.
 type QueuedAgent struct {
 	ID      string
-	Waiting int // up to MaxQueued
+	Waiting int // up to MaxUnattended
 }
 
 const (
-	// MaxQueued is how far the waiting tasks of one agent are counted.
-	MaxQueued = 20
+	// MaxUnattended is how far the tasks of an agent without a worker are counted.
+	MaxUnattended = 20
 	// maxQueuedAgents limits the agents that Unattended looks at.
 	maxQueuedAgents = 100
 )

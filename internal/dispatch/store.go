@@ -64,6 +64,15 @@ type TaskReader interface {
 	Artifact(ctx context.Context, org, uid string, number int, admit func(bytes int64) error) (task.Artifact, error)
 	// List lists tasks without messages and artifacts, newest first.
 	List(ctx context.Context, f Filter) ([]task.Task, error)
+	// Search lists tasks without messages and artifacts, newest first. It reads no more than
+	// MaxSearched tasks.
+	Search(ctx context.Context, q Search) (Found, error)
+	// Failed lists the newest failed and rejected tasks of an agent with their status, which is
+	// omitted if it is large.
+	Failed(ctx context.Context, org, agent string, most int) ([]task.Task, error)
+	// Timeline returns up to most of the latest events of a task that start or end a lease, in
+	// order, and between them one event without content for each other write of a worker.
+	Timeline(ctx context.Context, t task.Task, most int) ([]task.Event, error)
 	// Own lists tasks of one sender with one agent, the most recently changed first. They
 	// have their status, but neither history nor artifacts. The total ignores Before and
 	// Limit.
@@ -97,7 +106,7 @@ type Stock interface {
 	// Asking returns up to most tasks that wait for an answer of a sender, or of any sender of an
 	// org if only the org is given, without messages and artifacts.
 	Asking(ctx context.Context, sender identity.Principal, most int) ([]task.Task, error)
-	// Queued returns the agents of an org with waiting tasks, by id. It counts up to MaxQueued tasks
+	// Queued returns the agents of an org with waiting tasks, by id. It counts up to MaxUnattended tasks
 	// of each of the first most agents.
 	Queued(ctx context.Context, org string, most int) ([]QueuedAgent, error)
 	// Sweep deletes up to most tasks that ended before the given time.
@@ -123,6 +132,9 @@ type WorkerStore interface {
 	// LastSeen returns for each agent when a worker was last seen. Agents without workers are
 	// omitted.
 	LastSeen(ctx context.Context, org string, agents []string) (map[string]time.Time, error)
+	// Crews returns for each agent how many workers were seen since the given time, when one
+	// was last seen, and how many tasks wait, up to most. Agents without any are omitted.
+	Crews(ctx context.Context, org string, agents []string, since time.Time, most int) (map[string]Crew, error)
 	// Loads returns the load of all agents. Workers that were not seen since the given time
 	// are not counted. Agents without workers and leases are omitted.
 	Loads(ctx context.Context, since time.Time) (map[task.AgentKey]Load, error)

@@ -238,10 +238,12 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decided decision) 
 		return c, nil
 	}
 	x.exec(`UPDATE tasks SET state = $3, queued = $4, seq = $5, size = $6, lease = $7, lease_worker = $8,
-			lease_expires = $9, attempts = $10, delivered = $11, last_turn = $12, updated_at = $13, status_seq = $14
+			lease_expires = $9, attempts = $10, delivered = $11, last_turn = $12, updated_at = $13, status_seq = $14,
+			lease_beats = $15
 		WHERE org_id = $1 AND uid = $2`,
 		t.Org, t.UID, string(t.State), flag(t.Queued), t.Seq, t.Size, t.Lease.Token, t.Lease.Worker,
-		micros(t.Lease.ExpiresAt), t.Attempts, t.Delivered, t.LastTurn, micros(t.UpdatedAt), t.StatusSeq)
+		micros(t.Lease.ExpiresAt), t.Attempts, t.Delivered, t.LastTurn, micros(t.UpdatedAt), t.StatusSeq,
+		t.Lease.Beats)
 	x.insertEvents(t, events)
 	if t.State == old.State {
 		return c, nil
@@ -252,7 +254,7 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decided decision) 
 
 const taskColumns = `tasks.org_id, tasks.uid, agent_id, sender_org, sender, id, context_id, followup_id, state, queued,
 	tasks.seq, size, lease, lease_worker, lease_expires, attempts, delivered, last_turn, created_at, updated_at,
-	metadata, tasks.push, status_seq`
+	metadata, tasks.push, status_seq, lease_beats`
 
 func (ts Tasks) scanTask(r rows, more ...any) (task.Current, error) {
 	var cur task.Current
@@ -262,7 +264,7 @@ func (ts Tasks) scanTask(r rows, more ...any) (task.Current, error) {
 	dest := []any{
 		&t.Org, &t.UID, &t.Agent, &t.Sender.Org, &sender, &t.ID, &t.ContextID, &t.FollowupID, &state, &queued,
 		&t.Seq, &t.Size, &t.Lease.Token, &t.Lease.Worker, &expires, &t.Attempts, &t.Delivered, &t.LastTurn,
-		&created, &updated, &metadata, &push, &t.StatusSeq, &clock,
+		&created, &updated, &metadata, &push, &t.StatusSeq, &t.Lease.Beats, &clock,
 	}
 	if err := r.Scan(append(dest, more...)...); err != nil {
 		return cur, err

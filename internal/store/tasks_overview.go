@@ -33,7 +33,7 @@ func (ts Tasks) Queued(ctx context.Context, org string, most int) (out []dispatc
 		err := r.Scan(&q.ID, &q.Waiting)
 		out = append(out, q)
 		return err
-	}, fmt.Sprintf(queuedAgents, ts.d.queue, limit(dispatch.MaxQueued), limit(most)), org)
+	}, fmt.Sprintf(queuedAgents, ts.d.queue, limit(dispatch.MaxUnattended), limit(most)), org)
 	return out, err
 }
 

@@ -55,9 +55,11 @@ func (c *Change) add(e Event, now time.Time) {
 
 // endLease removes the lease from the row and returns the event for the log.
 func (c *Change) endLease(how LeaseEnd) Event {
-	e := Event{Kind: StatusEvent, Lease: c.Task.Lease.Token, Attempt: c.Task.Attempts + 1, Ended: how}
+	e := Event{
+		Kind: StatusEvent, Lease: c.Task.Lease.Token, Attempt: c.Task.Attempts + 1, Beats: c.Task.Lease.Beats, Ended: how,
+	}
 	if e.Lease == "" {
-		e.Attempt, e.Ended = 0, ""
+		e.Attempt, e.Beats, e.Ended = 0, 0, ""
 	}
 	c.Task.Lease = Lease{}
 	if how == LeaseCanceled {
@@ -94,7 +96,9 @@ func DecideNew(t Task, first Turn, l *Lease, limits Limits, now time.Time) (Chan
 // claim leases the task to a worker.
 func (c *Change) claim(l Lease, now time.Time) {
 	c.Task.Queued, c.Task.Lease = false, l
-	c.add(Event{Kind: StatusEvent, State: Working, Lease: l.Token, Attempt: c.Task.Attempts + 1}, now)
+	c.add(Event{
+		Kind: StatusEvent, State: Working, Lease: l.Token, Worker: l.Worker, Attempt: c.Task.Attempts + 1,
+	}, now)
 	c.Task.Delivered = c.Task.Seq // a claim returns all turns so far
 }
 
@@ -261,6 +265,7 @@ func DecideReport(t Task, token string, r Report, limits Limits, now, clock time
 	}
 	if r.Extend > 0 && c.Task.Lease.Live() {
 		c.Task.Lease.ExpiresAt = clock.Add(r.Extend)
+		c.Task.Lease.Beats++
 	}
 	c.Task.Delivered = c.Task.Seq
 	return c, nil

@@ -33,6 +33,19 @@ var uidPattern = regexp.MustCompile(`^[0-9a-z]{1,64}$`)
 // ValidUID reports whether s has the form of a uid.
 func ValidUID(s string) bool { return uidPattern.MatchString(s) }
 
+// UIDsFrom returns the lower bound of the uids of tasks that were created at t or later. A uid is
+// a ULID in lower case, which starts with its time in milliseconds.
+func UIDsFrom(t time.Time) string {
+	const digits = "0123456789abcdefghjkmnpqrstvwxyz"
+	var out [10]byte
+	ms := max(t.UnixMilli(), 0)
+	for i := len(out) - 1; i >= 0; i-- {
+		out[i] = digits[ms&31]
+		ms >>= 5
+	}
+	return string(out[:])
+}
+
 // Current is the input of a decision. The task is locked until the change is written.
 type Current struct {
 	Task  Task

@@ -139,9 +139,11 @@ type Event struct {
 	Append    bool      `json:",omitempty"`
 	LastChunk bool      `json:",omitempty"`
 	// The lease that a status starts or ends. It is logged to show that no two leases were
-	// live at the same time.
+	// live at the same time. Worker is the name of the worker that a lease starts for.
 	Lease   string   `json:",omitempty"`
+	Worker  string   `json:",omitempty"`
 	Attempt int      `json:",omitempty"`
+	Beats   int      `json:",omitempty"` // heartbeats of a lease that ended
 	Ended   LeaseEnd `json:",omitempty"`
 }
 
@@ -195,6 +197,7 @@ type Lease struct {
 	Token     string
 	Worker    string
 	ExpiresAt time.Time
+	Beats     int // how often the worker has extended it
 }
 
 // Live reports whether a worker holds the lease. It does not check the time.

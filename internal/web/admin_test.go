@@ -20,7 +20,7 @@ var adminPages = []string{
 	"/keys", "/keys?view=ended", "/keys/new", "/clients", "/clients/new", "/members", "/members?kind=agent",
 	"/members?kind=service",
 	"/members/invitations", "/members/user:ada", "/audit", "/settings", "/settings/deliveries", "/webhooks", "/webhooks?state=failed",
-	"/webhooks/new",
+	"/webhooks/new", "/tasks", "/tasks?state=failed",
 }
 
 var adminForms = []string{
@@ -51,7 +51,7 @@ func TestOnlyAdminsSeeThePagesOfAdmins(t *testing.T) {
 	}
 	menu := []string{
 		`href="/orgs/acme/keys"`, `href="/orgs/acme/clients"`, `href="/orgs/acme/members"`,
-		`href="/orgs/acme/audit"`, `href="/orgs/acme/settings"`,
+		`href="/orgs/acme/audit"`, `href="/orgs/acme/settings"`, `href="/orgs/acme/tasks"`,
 	}
 	o.ada.get("/followups").want(http.StatusOK, menu...)
 	o.bob.get("/followups").want(http.StatusOK).lacks(menu...)
@@ -251,11 +251,17 @@ func TestDeliveriesThatWereGivenUpAreTakenUp(t *testing.T) {
 		"the receiver answered 500", "Try again").lacks("secret", "<script>")
 	o.ada.get("/settings/deliveries?task="+uid).want(http.StatusOK, "hooks.example")
 	o.ada.get("/settings/deliveries?task=nope").want(http.StatusNotFound)
+	page := "/tasks/" + uid
+	o.ada.get(page).want(http.StatusOK, "service:crm", "hooks.example", "given up", "12 failures", "Try again",
+		`name="back" value="/orgs/acme`+page+`"`).lacks("secret-", "<script>")
+	o.bob.get(page).want(http.StatusForbidden)
+	o.eve.get(page).want(http.StatusNotFound)
 	for _, q := range []string{"?state=x", "?cursor=x", "?cursor=a~"} {
 		o.ada.get("/settings/deliveries" + q).want(http.StatusUnprocessableEntity)
 	}
-	o.ada.post("/settings/deliveries", "task", uid, "push", id).
-		leads(o.ada, "It is tried again now", "Nothing was given up")
+	o.ada.post("/settings/deliveries", "task", uid, "push", id, "back", "/orgs/acme"+page).
+		leads(o.ada, "It is tried again now", "hooks.example", "active").lacks("Try again")
+	o.ada.get("/settings/deliveries").want(http.StatusOK, "Nothing was given up")
 	o.ada.get("/settings/deliveries?state=active").want(http.StatusOK, "hooks.example")
 	o.ada.post("/settings/deliveries", "task", uid, "push", id).want(http.StatusConflict, "only a dead one can be retried")
 	o.ada.post("/settings/deliveries", "task", "", "push", "").want(http.StatusNotFound)

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/dispatch"
@@ -31,6 +30,8 @@ func (p *Pages) mountAgents() {
 		"POST /agents/{id}/tasks/{task}":                          (*visit).replyToTask,
 		"GET /agents/{id}/tasks/{task}/outputs/{artifact}/{part}": (*visit).taskOutput,
 		"POST /agents/{id}/tasks/{task}/cancel":                   (*visit).cancelTask,
+		"POST /agents/{id}/tasks/{task}/again":                    (*visit).sendAgain,
+		"GET /agents/{id}/tasks/{task}/json":                      (*visit).taskJSON,
 	})
 }
 
@@ -50,8 +51,7 @@ func (v *visit) agentID() string { return strings.TrimPrefix(v.r.PathValue("id")
 type agentRow struct {
 	agent.Agent
 	Href   string
-	Status string    // available, busy, offline or disabled
-	Seen   time.Time // when a worker last polled, in lists; zero: never, or hidden
+	Status string // available, busy, offline or disabled
 }
 
 // Tone returns the style of the status.
@@ -78,73 +78,6 @@ func (v *visit) agentRow(g *agent.Agent, presence dispatch.Presence) agentRow {
 		row.Status = g.Pinned
 	}
 	return row
-}
-
-// agentsView is the list of the org's agents.
-type agentsView struct {
-	Rows    []agentRow
-	Query   string
-	Total   int
-	Manages bool // the member may manage agents, and sees when workers last polled
-	Pager   pager
-}
-
-const agentsPerPage = 50
-
-// agentsPage lists the agents, those with connected workers first.
-func (v *visit) agentsPage() error {
-	a, err := v.access(identity.ReadAgents)
-	if err != nil {
-		return err
-	}
-	ctx := v.r.Context()
-	list, err := v.Agents.Visible(ctx, a)
-	if err != nil {
-		return err
-	}
-	presence, err := v.Workers.Presences(ctx)
-	if err != nil {
-		return err
-	}
-	form := v.r.URL.Query()
-	view := agentsView{Query: strings.TrimSpace(form.Get("q")), Total: len(list), Manages: v.may(identity.ManageAgents)}
-	for i := range list {
-		if g := &list[i]; agentMatches(g, view.Query) {
-			view.Rows = append(view.Rows, v.agentRow(g, presence(task.AgentKey{Org: g.Org, ID: g.ID})))
-		}
-	}
-	number, found := v.number("page"), len(view.Rows)
-	from := min((number-1)*agentsPerPage, found)
-	view.Rows = view.Rows[from:min(from+agentsPerPage, found)]
-	view.Pager = v.pager(number, agentsPerPage, len(view.Rows), int64(found))
-	ids := make([]string, len(view.Rows))
-	for i := range view.Rows {
-		ids[i] = view.Rows[i].ID
-	}
-	if view.Manages {
-		if a, err = v.access(identity.ManageAgents); err != nil {
-			return err
-		}
-		seen, err := v.Workers.LastSeen(ctx, a, ids)
-		if err != nil {
-			return err
-		}
-		for i, id := range ids {
-			view.Rows[i].Seen = seen[id]
-		}
-	}
-	return render(v, http.StatusOK, "agents", "Agents", view)
-}
-
-// agentMatches reports whether the agent's id, name or skills contain the words.
-func agentMatches(g *agent.Agent, words string) bool {
-	text := strings.ToLower(g.ID + " " + g.Name + " " + strings.Join(g.Skills, " "))
-	for word := range strings.FieldsSeq(strings.ToLower(words)) {
-		if !strings.Contains(text, word) {
-			return false
-		}
-	}
-	return true
 }
 
 // agentForm has the values of the form that registers or changes an agent.
@@ -239,6 +172,8 @@ type agentView struct {
 	MayCall   bool
 	Presences []string
 	Worker    *connecting // for members who may manage agents
+	Queued    string      // number of waiting tasks, for the same
+	Failures  []failureRow
 	Tasks     []taskRow
 	Message   string // value of the form that sends a task
 }
@@ -287,12 +222,8 @@ func (v *visit) showAgent(typed *agentForm, message string, problem error) error
 	if typed != nil {
 		view.Form, view.Editing = *typed, true
 	}
-	if view.MayManage && g.Builtin == "" {
-		state, err := v.connecting(&g)
-		if err != nil {
-			return err
-		}
-		view.Worker = &state
+	if err := v.health(&g, &view); err != nil {
+		return err
 	}
 	if view.MayCall {
 		if view.Tasks, err = v.ownTasks(g.ID); err != nil {

@@ -22,6 +22,7 @@ type connecting struct {
 	Connected bool
 	Waits     bool // the state may change, so the page polls
 	MayManage bool
+	Refused   []refusedRow // workers that were refused, the newest first
 }
 
 // connectionTitles are short titles of the states. The service has the full text.
@@ -64,6 +65,7 @@ func (v *visit) connecting(g *agent.Agent) (connecting, error) {
 	}
 	out.State, out.Title, out.Text, out.Workers, out.LastSeen = c.State, connectionTitles[c.State], c.Sentence,
 		len(c.Workers), c.LastSeen
+	out.Refused = refusedRows(c.Refusals)
 	switch c.State {
 	case dispatch.Connected, dispatch.StatusPinned, dispatch.RunsInTheServer:
 		out.Connected = true

@@ -114,6 +114,9 @@ type taskView struct {
 	Over                        bool
 	NoWorker                    bool // no worker is connected
 	Message                     string
+	Curl                        string // command that sends the first message; empty if it is too large
+	MayResend                   bool
+	Timeline                    string // page with the attempts, for members who may read it
 }
 
 // Tone returns the style of the state.
@@ -181,7 +184,13 @@ func (v *visit) taskView() (*taskView, error) {
 	if t.State == task.Submitted {
 		view.NoWorker = !v.Tasks.Expected(ctx, call)
 	}
+	if v.may(identity.ReadTasks) && t.Org == v.member.Org {
+		view.Timeline = v.orgTaskPath(t.UID)
+	}
 	view.fill(&t)
+	if !large && len(t.History) > 0 {
+		view.MayResend, view.Curl = true, v.curl(id, &t.History[0])
+	}
 	return view, nil
 }
 
@@ -189,15 +198,22 @@ func (view *taskView) fill(t *task.Task) {
 	if view.TooLarge {
 		return
 	}
+	view.Said = conversation(t)
+	view.Outputs = newOutputs(t.Artifacts, view.Href+"/outputs/")
+}
+
+// conversation returns the last messages about a task.
+func conversation(t *task.Task) []spoken {
+	var out []spoken
 	room := maxOutputAll
 	history := t.History[max(0, len(t.History)-maxMessages):]
 	for i := range history {
-		view.Said = append(view.Said, spoken{
+		out = append(out, spoken{
 			Mine:  history[i].Role == task.RoleUser,
 			Parts: newOutputParts(history[i].Parts, "", &room),
 		})
 	}
-	view.Outputs = newOutputs(t.Artifacts, view.Href+"/outputs/")
+	return out
 }
 
 // taskOutput sends a part of an artifact of the member's task as a download.

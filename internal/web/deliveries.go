@@ -29,6 +29,12 @@ type deliveryRow struct {
 	Dead     bool
 }
 
+func newDeliveryRow(p *dispatch.Push) deliveryRow {
+	return deliveryRow{
+		Push: *p, To: p.Receiver(), Waiting: p.Head - p.Cursor, Failures: int64(p.Attempts), Dead: p.State == delivery.Dead,
+	}
+}
+
 var deliveryViews = []struct {
 	state       delivery.State
 	value, name string
@@ -75,10 +81,7 @@ func (v *visit) showDeliveries(problem error) error {
 	}
 	out.Pager = v.cursorPager(next)
 	for i := range list {
-		p := &list[i]
-		out.Rows = append(out.Rows, deliveryRow{
-			Push: *p, To: p.Receiver(), Waiting: p.Head - p.Cursor, Failures: int64(p.Attempts), Dead: p.State == delivery.Dead,
-		})
+		out.Rows = append(out.Rows, newDeliveryRow(&list[i]))
 	}
 	return renderForm(v, http.StatusOK, "deliveries", "Deliveries", out, problem)
 }

@@ -175,14 +175,14 @@ func TestTheListOfAgentsSaysWhenAWorkerWasSeen(t *testing.T) {
 	if err := o.Store.Workers().See(t.Context(), w, 0); err != nil {
 		t.Fatal(err)
 	}
-	seen := "worker seen <time datetime=\"" + at.UTC().Format(time.RFC3339)
-	page := o.ada.get("/agents").want(http.StatusOK, seen, "no worker seen yet")
-	if row := between(page.body, `id="agent-idle"`, "</li>"); !strings.Contains(row, "no worker seen yet") {
-		t.Errorf("got %v, want containing no worker seen yet", row)
+	seen := "<time datetime=\"" + at.UTC().Format(time.RFC3339)
+	page := o.ada.get("/agents").want(http.StatusOK, seen, "Connect a worker")
+	if row := between(page.body, `id="agent-idle"`, "</tr>"); !strings.Contains(row, "Connect a worker") {
+		t.Errorf("got %v, want containing Connect a worker", row)
 	}
-	if row := between(page.body, `id="agent-scout"`, "</li>"); !strings.Contains(row, seen) {
+	if row := between(page.body, `id="agent-scout"`, "</tr>"); !strings.Contains(row, seen) {
 		t.Errorf("got %s, want containing %s", row, seen)
 	}
-	o.ada.get("/agents?q=idle").want(http.StatusOK, "no worker seen yet").lacks(seen)
-	o.bob.get("/agents").want(http.StatusOK, "Scout").lacks("worker seen", "no worker")
+	o.ada.get("/agents?q=idle").want(http.StatusOK, "Connect a worker").lacks(seen)
+	o.bob.get("/agents").want(http.StatusOK, "Scout").lacks("Last seen", "Connect a worker")
 }

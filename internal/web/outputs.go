@@ -245,10 +245,7 @@ func (v *visit) sendOutput(read func(number int) (task.Artifact, error)) error {
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	h.Set("Content-Length", strconv.Itoa(len(content)))
-	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Cache-Control", "private, no-store")
+	contentHeaders(h)
 	v.w.WriteHeader(http.StatusOK)
 	_, _ = v.w.Write(content) // an error means that the browser is gone
 	return nil

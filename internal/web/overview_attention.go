@@ -56,7 +56,7 @@ func (v *visit) unattended() ([]attention, error) {
 			break
 		}
 		waiting := plural(int64(g.Waiting), "task waits", "tasks wait")
-		if g.Waiting == dispatch.MaxQueued {
+		if g.Waiting == dispatch.MaxUnattended {
 			waiting = fmt.Sprintf("%d or more tasks wait", g.Waiting)
 		}
 		out = append(out, attention{

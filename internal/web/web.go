@@ -136,6 +136,7 @@ func (p *Pages) Mount() {
 	p.mountProposal()
 	p.mountFollowups()
 	p.mountAgents()
+	p.mountTasks()
 	p.mountKeys()
 	p.mountClients()
 	p.mountMembers()

@@ -17,7 +17,7 @@ import (
 type webhookOne struct {
 	Hook       webhookRow
 	Form       webhookForm
-	Deliveries []attemptRow
+	Deliveries []sentRow
 	Overlaps   []overlap
 	OldWorks   bool // the previous secret still signs
 	Failed     bool
@@ -33,8 +33,8 @@ type webhookPart struct {
 	Since  string        // of the form that sends events again
 }
 
-// attemptRow is one attempt to deliver an event.
-type attemptRow struct {
+// sentRow is a row of the log: one attempt to deliver an event.
+type sentRow struct {
 	webhook.Delivery
 	Answer  string // first bytes of the response, harmless
 	Problem string
@@ -80,13 +80,13 @@ func (v *visit) showWebhook(
 		Kept: webhook.MaxDeliveries,
 	}
 	for i := range list {
-		out.Deliveries = append(out.Deliveries, v.attemptRow(&list[i]))
+		out.Deliveries = append(out.Deliveries, v.sentRow(&list[i]))
 	}
 	return renderForm(v, status, "webhook", out.Hook.Title, out, problem)
 }
 
-func (v *visit) attemptRow(d *webhook.Delivery) attemptRow {
-	out := attemptRow{
+func (v *visit) sentRow(d *webhook.Delivery) sentRow {
+	out := sentRow{
 		Delivery: *d, Answer: harmless(d.Response), Problem: harmless(d.Error), Took: took(d.Latency),
 		Good: d.Outcome == delivery.Delivered, GivenUp: d.Outcome == delivery.GivenUp,
 	}

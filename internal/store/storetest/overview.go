@@ -97,13 +97,13 @@ func testQueued(w *world) {
 	if list, err := w.store.Tasks().Queued(ctx, "acme", 10); err != nil || len(list) > 0 {
 		w.Fatalf("queued = %v, %v, want none", list, err)
 	}
-	for agent, n := range map[string]int{"busy": dispatch.MaxQueued + 5, "calm": 1, "done": 1} {
+	for agent, n := range map[string]int{"busy": dispatch.MaxUnattended + 5, "calm": 1, "done": 1} {
 		for i := range n {
 			w.send(w.call("other", "user:eve", agent), fmt.Sprint("t", i), "x")
 		}
 	}
 	w.claim(w.post("done"))
-	want := []dispatch.QueuedAgent{{ID: "busy", Waiting: dispatch.MaxQueued}, {ID: "calm", Waiting: 1}}
+	want := []dispatch.QueuedAgent{{ID: "busy", Waiting: dispatch.MaxUnattended}, {ID: "calm", Waiting: 1}}
 	if list, err := w.store.Tasks().Queued(ctx, "acme", 10); err != nil || !slices.Equal(list, want) {
 		w.Errorf("queued = %v, %v, want %v", list, err, want)
 	}

@@ -1,0 +1,60 @@
+package task
+
+import "time"
+
+// Attempt is the work of one worker on a task: from the start of its lease to its end.
+type Attempt struct {
+	Number     int // attempts that ended without a lost worker do not increase it
+	Worker     string
+	StartedAt  time.Time
+	EndedAt    time.Time // zero: the attempt is not over
+	Ended      LeaseEnd
+	State      State  // that the end of the attempt set
+	Text       string // of the message with that state
+	Heartbeats int    // how often the worker extended its lease; known at the end
+	Reports    int    // writes of the worker before the end
+	LastReport time.Time
+
+	lease string
+}
+
+// Over reports whether the attempt has ended.
+func (a *Attempt) Over() bool { return !a.EndedAt.IsZero() }
+
+// Attempts derives the attempts from a task's log. Events of the log that neither start nor end a
+// lease count as reports of the worker that holds it.
+func Attempts(log []Event) []Attempt {
+	var out []Attempt
+	for i := range log {
+		e := &log[i]
+		last := len(out) - 1
+		running := last >= 0 && !out[last].Over()
+		switch {
+		case e.Lease != "" && e.Ended == "":
+			out = append(out, Attempt{Number: e.Attempt, Worker: e.Worker, StartedAt: e.At, lease: e.Lease})
+		case e.Ended != "" && running && out[last].lease == e.Lease:
+			out[last].end(e)
+		case running && e.Lease == "" && e.Kind != TurnEvent:
+			out[last].Reports++
+			out[last].LastReport = e.At
+		}
+	}
+	return out
+}
+
+func (a *Attempt) end(e *Event) {
+	a.EndedAt, a.Ended, a.State, a.Heartbeats = e.At, e.Ended, e.State, e.Beats
+	if e.Message != nil {
+		a.Text = e.Message.Text()
+	}
+}
+
+// Text returns the first text of the message.
+func (m *Message) Text() string {
+	for i := range m.Parts {
+		if m.Parts[i].Kind == TextPart && m.Parts[i].Text != "" {
+			return m.Parts[i].Text
+		}
+	}
+	return ""
+}
