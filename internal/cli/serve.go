@@ -8,6 +8,8 @@ import (
 type serveCmd struct {
 	jsonFlag      `embed:""`
 	config.Config `embed:""`
+
+	Demo bool `help:"Fill an empty store with a company, its proposals, tasks and agents at work; without --data or --database, a store that is removed at the end."`
 }
 
 // Help is shown by --help.
@@ -16,13 +18,19 @@ func (serveCmd) Help() string {
 		"a first key.\n\nA flag takes precedence over its PARLEY_* variable, and a variable over the file of " +
 		"--config.\n\n" + examples(
 		"parley serve",
+		"parley serve --demo",
 		"parley serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --data /var/lib/parley",
 		"parley serve --database postgres://parley@db/parley --public-url https://parley.example --log-format json",
 	)
 }
 
 func (c *serveCmd) Run(e *env) error {
-	return app.Run(e.ctx, c.Config, app.Output{Stdout: e.stdout, Stderr: e.stderr, JSON: c.JSON})
+	out := app.Output{Stdout: e.stdout, Stderr: e.stderr, JSON: c.JSON}
+	if !c.Demo {
+		return app.Run(e.ctx, c.Config, out)
+	}
+	temporary := c.Database == "" && config.SourceOf(e.kong, "data") == config.FromDefault
+	return app.RunDemo(e.ctx, c.Config, temporary, out)
 }
 
 type migrateCmd struct {

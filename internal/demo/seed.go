@@ -1,0 +1,200 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/parley-dev/parley/internal/event"
+	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/webhook"
+)
+
+// SeedOptions are what Seed needs.
+type SeedOptions struct {
+	Services // with Clock as their clock
+	Clock    *Clock
+	Now      time.Time // when the history ends
+	Receiver string    // URL of the Receiver
+	// Touch records when keys were last used.
+	Touch func(context.Context, map[string]time.Time) error
+}
+
+// seeding is the state of Seed.
+type seeding struct {
+	Services
+	line     timeline
+	receiver string
+	filed    map[string]*filedProposal // by title
+	leases   map[string]string         // of claimed tasks, by uid
+	used     map[string]time.Time      // when keys were last used
+}
+
+// Seed writes the history of the company. The org of Founding must exist, and be empty.
+func Seed(ctx context.Context, o SeedOptions) error {
+	s := &seeding{
+		Services: o.Services, line: timeline{clock: o.Clock, end: o.Now}, receiver: o.Receiver,
+		filed: map[string]*filedProposal{}, leases: map[string]string{}, used: map[string]time.Time{},
+	}
+	s.addMembers()
+	s.addKeys()
+	s.addWebhooks()
+	s.addNotes()
+	for i := range ideas {
+		s.addIdea(&ideas[i])
+	}
+	for i := range annoyances {
+		s.addFriction(&annoyances[i])
+	}
+	s.addChores()
+	for n, e := range errands() {
+		s.addErrand(n, e)
+	}
+	if err := s.line.play(ctx); err != nil {
+		return fmt.Errorf("write the history of the demo: %w", err)
+	}
+	return o.Touch(ctx, s.used)
+}
+
+func (s *seeding) asAdmin(action identity.Action) (identity.Access, error) {
+	return s.as("user:"+Founding.Admin, action)
+}
+
+// addMembers adds the people, the services and the agents.
+func (s *seeding) addMembers() {
+	for _, p := range append(people, leftCompany) {
+		s.line.at(s.line.ago(p.joined), "create "+p.id, func(ctx context.Context) error {
+			access, err := s.asAdmin(identity.ManageMembers)
+			if err != nil {
+				return err
+			}
+			_, err = s.OrgAdmin.CreateMember(ctx, access, p.kind, p.id, p.name, p.admin)
+			return err
+		})
+	}
+	s.line.at(s.line.ago(10*day), "disable "+leftCompany.id, func(ctx context.Context) error {
+		access, err := s.asAdmin(identity.ManageMembers)
+		if err != nil {
+			return err
+		}
+		gone := true
+		who := identity.Principal{Org: Founding.Org, Kind: leftCompany.kind, ID: leftCompany.id}
+		_, err = s.OrgAdmin.UpdateMember(ctx, access, who, identity.MemberEdit{Disabled: &gone})
+		return err
+	})
+	for n, a := range agents {
+		s.line.at(s.line.ago(28*day-time.Duration(n)*time.Hour), "register "+a.ID, func(ctx context.Context) error {
+			access, err := s.asAdmin(identity.ManageAgents)
+			if err != nil {
+				return err
+			}
+			a.Org = Founding.Org
+			a.Describe(a.Profile.Skills)
+			_, err = s.Agents.Create(ctx, access, a)
+			return err
+		})
+	}
+	s.line.at(s.line.ago(2*day), "invite", func(ctx context.Context) error {
+		access, err := s.asAdmin(identity.ManageMembers)
+		if err != nil {
+			return err
+		}
+		_, _, err = s.OrgAdmin.Invite(ctx, access, identity.InvitationRequest{User: "oksana", Name: "Oksana Bondar"})
+		return err
+	})
+}
+
+// addKeys adds the keys. Nobody gets to know their secrets: the workers of the demo need none.
+func (s *seeding) addKeys() {
+	for _, k := range keys {
+		id := ""
+		s.line.at(s.line.ago(k.made), "create key "+k.name, func(ctx context.Context) error {
+			access, err := s.asAdmin(identity.ManageKeys)
+			if err != nil {
+				return err
+			}
+			owner, err := identity.ParseRef(Founding.Org, k.owner)
+			if err != nil {
+				return err
+			}
+			r := identity.KeyRequest{Principal: owner, Name: k.name, Scopes: k.scopes}
+			if k.ends > 0 {
+				r.ExpiresAt = s.line.end.Add(k.ends)
+			}
+			made, _, err := s.OrgAdmin.CreateKey(ctx, access, r)
+			if id = made.ID; k.used > 0 {
+				s.used[id] = s.line.ago(k.used)
+			}
+			return err
+		})
+		if k.revoked > 0 {
+			s.line.at(s.line.ago(k.revoked), "revoke key "+k.name, func(ctx context.Context) error {
+				access, err := s.asAdmin(identity.ManageKeys)
+				if err != nil {
+					return err
+				}
+				_, err = s.OrgAdmin.RevokeKey(ctx, access, id)
+				return err
+			})
+		}
+	}
+}
+
+// addWebhooks adds a webhook that works, one whose receiver is gone, and one that is paused. They
+// are behind the log when the server starts, so that it delivers the events since then.
+func (s *seeding) addWebhooks() {
+	for _, w := range []struct {
+		age time.Duration
+		webhook.Creation
+	}{
+		{5 * day, webhook.Creation{
+			URL: s.receiver + hookPath, Description: "Decisions to the planning board",
+			Types: []event.Type{event.ProposalApproved, event.ProposalRejected, event.ProposalResolved, event.TaskFailed},
+		}},
+		{3 * day, webhook.Creation{
+			URL: s.receiver + gonePath, Description: "Old status page",
+			Types: []event.Type{event.TaskFailed},
+		}},
+		{2 * day, webhook.Creation{
+			URL: s.receiver + hookPath + "/chat", Description: "Channel #improvements", Format: webhook.Slack,
+			State: webhook.Paused, Types: []event.Type{event.ProposalSubmitted},
+		}},
+	} {
+		s.line.at(s.line.ago(w.age), "create webhook", func(ctx context.Context) error {
+			access, err := s.asAdmin(identity.ManageWebhooks)
+			if err != nil {
+				return err
+			}
+			_, _, err = s.Webhooks.Create(ctx, access, w.Creation)
+			return err
+		})
+	}
+}
+
+// addNotes adds saved notes for decisions.
+func (s *seeding) addNotes() {
+	for _, n := range []proposal.NoteCreation{
+		{Title: "Needs numbers", Text: "Please add how often this happens and what it costs us, and submit it again."},
+		{Title: "Next quarter", Text: "Good idea, but not before the warehouse move. We look at it again in January."},
+	} {
+		s.line.at(s.line.ago(24*day), "save note "+n.Title, func(ctx context.Context) error {
+			access, err := s.asAdmin(identity.ManageNotes)
+			if err != nil {
+				return err
+			}
+			_, err = s.Proposals.CreateNote(ctx, access, n)
+			return err
+		})
+	}
+}
+
+// followup reads a follow-up.
+func (s *seeding) followup(ctx context.Context, id string) (followup.Followup, error) {
+	access, err := s.asAdmin(identity.ReadFollowup)
+	if err != nil {
+		return followup.Followup{}, err
+	}
+	return s.Followups.Get(ctx, access, id)
+}
