@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/identity"
@@ -58,8 +59,9 @@ var annoyances = []annoyance{
 	{
 		fingerprint: "tickets:attachment-missing", title: "Photos of damaged goods do not reach the ticket",
 		category: proposal.Reliability, priority: proposal.High,
-		problem: "Photos over 8 MB are dropped by the mail gateway without a word. I ask the customer for a photo that was sent.",
-		fix:     "Accept 25 MB, and tell the sender if a photo was dropped.",
+		problem: "Photos over 8 MB are dropped by the mail gateway without a word. I ask the customer for a " +
+			"photo that was sent.",
+		fix: "Accept 25 MB, and tell the sender if a photo was dropped.",
 		reports: []report{
 			{"agent:support-triage", 3.6, "ticket 48102: customer says the photo was attached twice"},
 			{"agent:support-triage", 2.1, "ticket 48155: 3 photos, 9.1 MB each, none arrived"},
@@ -71,8 +73,9 @@ var annoyances = []annoyance{
 	{
 		fingerprint: "warehouse:late-partition", title: "The partition of yesterday is loaded late",
 		category: proposal.Performance, priority: proposal.Normal,
-		problem: "At 06:00 the partition of shipments_daily is missing or incomplete, so my comparison reports false differences.",
-		fix:     "Publish an event when the partition is complete, and let me start then.",
+		problem: "At 06:00 the partition of shipments_daily is missing or incomplete, so my comparison reports " +
+			"false differences.",
+		fix: "Publish an event when the partition is complete, and let me start then.",
 		reports: []report{
 			{"agent:data-quality", 12.2, "2 of 24 hours missing at 06:00"},
 			{"agent:data-quality", 10.2, "partition missing at 06:00, complete at 06:41"},
@@ -113,8 +116,13 @@ var annoyances = []annoyance{
 // addFriction adds the reports of an annoyance to the timeline, and the story of its proposal.
 func (s *seeding) addFriction(a *annoyance) {
 	filed := &filedProposal{title: a.title}
-	for _, r := range a.reports {
-		s.line.at(s.line.ago(days(r.age)), "report friction "+a.fingerprint, func(ctx context.Context) error {
+	var submitted time.Time // by the report that reaches the threshold
+	for n, r := range a.reports {
+		at := s.line.before(s.line.ago(days(r.age)))
+		if n == friction.DefaultThreshold-1 {
+			submitted = at
+		}
+		s.line.at(at, "report friction "+a.fingerprint, func(ctx context.Context) error {
 			access, err := s.as(r.by, identity.ReportFriction)
 			if err != nil {
 				return err
@@ -129,10 +137,9 @@ func (s *seeding) addFriction(a *annoyance) {
 			return err
 		})
 	}
-	if len(a.reports) < friction.DefaultThreshold {
+	if submitted.IsZero() {
 		return
 	}
-	submitted := s.line.ago(days(a.reports[friction.DefaultThreshold-1].age))
 	s.addVotes(filed, submitted, a.votes, nil, a.end)
 	s.addEnding(filed, submitted, a.end)
 }

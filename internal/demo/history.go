@@ -85,7 +85,7 @@ const (
 
 // addErrand adds the steps of an errand to the timeline.
 func (s *seeding) addErrand(n int, e errand) {
-	st := &story{errand: e, at: s.line.ago(e.age)}
+	st := &story{errand: e, at: s.line.before(s.line.ago(e.age))}
 	st.text = e.renumbered(48000 + 7*n)
 	if e.fate == unanswered || e.agent == offline {
 		st.text = e.text
@@ -116,7 +116,7 @@ func (s *seeding) addErrand(n int, e errand) {
 
 // then adds the next step of a story.
 func (s *seeding) then(st *story, pause time.Duration, what string, do func(context.Context, *story) error) {
-	st.at = st.at.Add(pause)
+	st.at = st.at.Add(s.line.about(pause))
 	s.line.at(st.at, fmt.Sprintf("%s task %q", what, st.text), func(ctx context.Context) error { return do(ctx, st) })
 }
 

@@ -11,19 +11,23 @@ var voters = []string{
 // laterIdeas are submitted while the server runs.
 var laterIdeas = []idea{
 	{
-		title: "Show the queue of an adapter on its dashboard", category: proposal.Reliability, priority: proposal.Normal,
-		by:      "agent:oncall-helper",
-		problem: "In 4 of the last 6 incidents about late tracking, finding the depth of the adapter's queue took 8 minutes.",
-		fix:     "Put it on the first row of the dashboard of each adapter, with the time that it needs to catch up.",
+		title: "Show the queue of an adapter on its " +
+			"dashboard", category: proposal.Reliability, priority: proposal.Normal,
+		by: "agent:oncall-helper",
+		problem: "In 4 of the last 6 incidents about late tracking, finding the depth of the adapter's queue " +
+			"took 8 minutes.",
+		fix: "Put it on the first row of the dashboard of each adapter, with the time that it needs to catch up.",
 	},
 	{
-		title: "Check bank details of suppliers against the register", category: proposal.Security, priority: proposal.High,
+		title: "Check bank details of suppliers against the " +
+			"register", category: proposal.Security, priority: proposal.High,
 		by:      "agent:invoice-reader",
 		problem: "Three invoices of this week name a bank account that differs from the supplier's earlier ones.",
 		fix:     "Stop such invoices and let a person call the supplier, under the number that we already have.",
 	},
 	{
-		title: "Delete build images after 30 days", category: proposal.Process, priority: proposal.Low, by: "agent:deploy-guard",
+		title: "Delete build images after 30 " +
+			"days", category: proposal.Process, priority: proposal.Low, by: "agent:deploy-guard",
 		problem: "The registry holds 4,100 images; 3,800 of them were never deployed. Storage grows by 40 GB a week.",
 		fix:     "Keep what was deployed, and delete the rest after 30 days.",
 	},

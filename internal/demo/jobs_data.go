@@ -2,13 +2,14 @@ package demo
 
 var jobs = []job{
 	{
-		agent: "support-triage", sender: "service:helpdesk", text: "Triage ticket 48213: the label prints blank in Turku",
+		agent: "support-triage", sender: "service:helpdesk", text: "Triage ticket 48213: the label prints blank " +
+			"in Turku",
 		progress: "Reading the ticket and 12 similar ones.",
 		result: []string{
 			"Area: label printing\nUrgency: high, drivers are waiting\n",
 			"Known issue: yes, LP-311 (thermal head of the TX-40 after an update)\n",
-			"\nFirst reply (Finnish and English):\n\nThank you for reporting this. Please turn the printer off, hold FEED, and " +
-				"turn it on again. This restores the head's calibration.\n",
+			"\nFirst reply (Finnish and English):\n\nThank you for reporting this. Please turn the printer off, " +
+				"hold FEED, and turn it on again. This restores the head's calibration.\n",
 		},
 	},
 	{
@@ -39,17 +40,19 @@ var jobs = []job{
 			"Since 09:42 UTC. Two depots report slow address search.\n",
 			"Last deploy: geo-service 3.4, 31 minutes before the alert. It changed the cache key.\n",
 			"Similar: incident 874 in September, same cause, solved by a rollback in 6 minutes.\n",
-			"\nFirst steps: 1. compare the hit rate per version, 2. roll back 3.4, 3. warm the cache with the nightly list.\n",
+			"\nFirst steps: 1. compare the hit rate per version, 2. roll back 3.4, 3. warm the cache with the " +
+				"nightly list.\n",
 		},
 	},
 	{
 		agent: "support-triage", sender: "service:helpdesk", text: "Triage ticket 48230: refund for a damaged pallet",
 		progress: "Reading the ticket and its photos.",
 		result: []string{
-			"Area: claims\nUrgency: normal\n", "The photos show a broken corner board. The carrier's note says \"received intact\".\n",
+			"Area: claims\nUrgency: normal\n", "The photos show a broken corner board. The carrier's note says " +
+				"\"received intact\".\n",
 		},
-		question: "The customer asks for 240 €. The handbook allows 150 € without the regional lead. Shall I draft the reply with " +
-			"150 €, or ask the lead first?",
+		question: "The customer asks for 240 €. The handbook allows 150 € without the regional lead. Shall I " +
+			"draft the reply with 150 €, or ask the lead first?",
 		answer: "Ask the regional lead first, and tell the customer that we answer by tomorrow.",
 	},
 	{
@@ -66,29 +69,35 @@ var jobs = []job{
 		agent: "docs-writer", sender: "user:priya", text: "Release notes for rate-engine 2.8, 17 changes",
 		progress: "Reading the titles of the merged changes.",
 		result: []string{
-			"# Rate engine 2.8\n\n", "- Quotes for pallets with mixed heights\n- Tariffs of Nordhaul are updated daily\n",
+			"# Rate engine 2.8\n\n", "- Quotes for pallets with mixed heights\n- Tariffs of Nordhaul are updated " +
+				"daily\n",
 			"- Fixed: the fuel surcharge was rounded twice\n",
 		},
-		file: textFile("release-notes.md", "text/markdown", "# Rate engine 2.8\n\n- Quotes for pallets with mixed heights\n"),
+		file: textFile("release-notes.md", "text/markdown", "# Rate engine 2.8\n\n- Quotes for pallets with "+
+			"mixed heights\n"),
 	},
 	{
 		agent: "invoice-reader", sender: "service:billing", text: "Read invoice INV-2304 of Kotka Terminal",
 		progress: "Reading 1 page.", result: []string{"Supplier: Kotka Terminal Oy\n"},
-		failure: "The scan is not readable: page 1 is rotated, and the confidence stayed below 0.4 after three attempts.",
+		failure: "The scan is not readable: page 1 is rotated, and the confidence stayed below 0.4 after three " +
+			"attempts.",
 	},
 	{
 		agent: "deploy-guard", sender: "service:ci", text: "Preflight for rate-engine, build 20618",
 		progress: "Checking migrations, flags, budget and incidents.",
 		result: []string{
-			"migrations   none\n", "error budget 3 % left\n", "incidents    1 open: quotes are slow\n\nNo-go: wait for the incident.\n",
+			"migrations   none\n", "error budget 3 % left\n", "incidents    1 open: quotes are slow\n\nNo-go: " +
+				"wait for the incident.\n",
 		},
 	},
 	{
-		agent: "support-triage", sender: "service:helpdesk", text: "Triage ticket 48251: where is shipment NP-118204?",
+		agent: "support-triage", sender: "service:helpdesk", text: "Triage ticket 48251: where is shipment " +
+			"NP-118204?",
 		progress: "Reading the ticket and the tracking events.",
 		result: []string{
 			"Area: tracking\nUrgency: normal\n",
-			"The shipment waits in Gdańsk since yesterday 19:20; the truck was full. New arrival: tomorrow before 11:00.\n",
+			"The shipment waits in Gdańsk since yesterday 19:20; the truck was full. New arrival: tomorrow " +
+				"before 11:00.\n",
 			"\nFirst reply: Your shipment arrives tomorrow before 11:00. We are sorry for the delay.\n",
 		},
 	},
@@ -113,14 +122,16 @@ var jobs = []job{
 		progress: "Gathering deploys, similar incidents and the runbook.",
 		result: []string{
 			"Since 14:05 UTC, all countries. Database CPU of the rate engine is at 94 %.\n",
-			"No deploy today. It is the 28th: month end.\n", "\nFirst steps: raise the cache of the tariff table, see the runbook, page 2.\n",
+			"No deploy today. It is the 28th: month end.\n", "\nFirst steps: raise the cache of the tariff " +
+				"table, see the runbook, page 2.\n",
 		},
 	},
 	{
 		agent: "deploy-guard", sender: "service:ci", text: "Rollback plan for geo-service 3.4, build 20599",
 		progress: "Comparing the two versions.",
 		result: []string{
-			"1. Turn off the flag geo-key-v2 (20 s)\n", "2. Deploy build 20571 (4 min)\n", "3. Warm the cache with the nightly list (2 min)\n",
+			"1. Turn off the flag geo-key-v2 (20 s)\n", "2. Deploy build 20571 (4 min)\n", "3. Warm the cache " +
+				"with the nightly list (2 min)\n",
 		},
 	},
 	{
@@ -146,12 +157,14 @@ var jobs = []job{
 // contractJobs are for the agent that is offline.
 var contractJobs = []job{
 	{
-		agent: offline, sender: "user:aiko", text: "Which notice period has the contract with Nordhaul, version 2019?",
+		agent: offline, sender: "user:aiko", text: "Which notice period has the contract with Nordhaul, version " +
+			"2019?",
 		progress: "Reading 34 pages.",
 		result:   []string{"Six months to the end of a calendar year (page 11, clause 14.2).\n"},
 	},
 	{
-		agent: offline, sender: "user:jonas", text: "List the price clauses of the Kotka Terminal contract, pages 1 to 20",
+		agent: offline, sender: "user:jonas", text: "List the price clauses of the Kotka Terminal contract, " +
+			"pages 1 to 20",
 		progress: "Reading 20 pages.",
 		failure:  "The annexes are faxes of faxes. I cannot read pages 12 to 20.",
 	},

@@ -31,7 +31,7 @@ type Company struct {
 func NewCompany(s Services, now func() time.Time, onError func(error)) *Company {
 	return &Company{
 		Services: s, Now: now, OnError: onError, Beat: 2 * time.Second, Pause: pause, Acts: maxActs,
-		rand: rand.New(rand.NewPCG(1, 2)), //nolint:gosec // the demo needs no secret numbers
+		rand: newRand(),
 	}
 }
 

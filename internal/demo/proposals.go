@@ -15,7 +15,7 @@ import (
 func (s *seeding) addIdea(i *idea) {
 	p := &filedProposal{title: i.title}
 	s.filed[i.title] = p
-	submitted := s.line.ago(days(i.age))
+	submitted := s.line.before(s.line.ago(days(i.age)))
 	s.line.at(submitted, "submit "+p.String(), func(ctx context.Context) error {
 		access, err := s.as(i.by, identity.SubmitProposal)
 		if err != nil {
@@ -58,11 +58,13 @@ func (s *seeding) addVotes(p *filedProposal, submitted time.Time, votes string, 
 		until = submitted.Add(days(end.after))
 	}
 	list := strings.Fields(votes)
-	pause := min(until.Sub(submitted), votingTime) / time.Duration(len(list)+1)
-	for n, mark := range list {
+	pause := min(until.Sub(submitted), votingTime) * 2 / 3 / time.Duration(len(list)+1)
+	at := submitted
+	for _, mark := range list {
 		voter, choice := voteOf(mark)
 		_, id, _ := strings.Cut(voter, ":")
-		s.line.at(submitted.Add(time.Duration(n+1)*pause), "vote on "+p.String(), func(ctx context.Context) error {
+		at = at.Add(s.line.about(pause))
+		s.line.at(at, "vote on "+p.String(), func(ctx context.Context) error {
 			return s.vote(ctx, p.id, voter, proposal.Ballot{Choice: choice, Comment: says[id]})
 		})
 	}
@@ -179,7 +181,7 @@ func (s *seeding) addChores() {
 		{"Ask Nordhaul why their endpoint is down at 02:00", "user:tomas", "user:samuel", 2.4, followup.InProgress},
 		{"Move the old status page to the archive", "user:maya", "user:noah", 11, followup.Canceled},
 	} {
-		made := s.line.ago(days(c.age))
+		made := s.line.before(s.line.ago(days(c.age)))
 		p := &filedProposal{title: c.title}
 		s.line.at(made, "create the follow-up "+c.title, func(ctx context.Context) error {
 			access, err := s.as(c.by, identity.CreateFollowup)

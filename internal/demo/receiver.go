@@ -38,6 +38,7 @@ func NewReceiver(ctx context.Context) (*Receiver, error) {
 	r := &Receiver{listener: l}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+hookPath, r.accept)
+	mux.HandleFunc("POST "+hookPath+"/", r.accept)
 	mux.HandleFunc("POST "+gonePath, func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "the status page has moved to the archive", http.StatusGone)
 	})

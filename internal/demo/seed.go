@@ -35,7 +35,7 @@ type seeding struct {
 // Seed writes the history of the company. The org of Founding must exist, and be empty.
 func Seed(ctx context.Context, o SeedOptions) error {
 	s := &seeding{
-		Services: o.Services, line: timeline{clock: o.Clock, end: o.Now}, receiver: o.Receiver,
+		Services: o.Services, line: newTimeline(o.Clock, o.Now), receiver: o.Receiver,
 		filed: map[string]*filedProposal{}, leases: map[string]string{}, used: map[string]time.Time{},
 	}
 	s.addMembers()

@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -12,8 +13,16 @@ import (
 type timeline struct {
 	clock *Clock
 	end   time.Time // now
+	rand  *rand.Rand
 	steps []step
 }
+
+func newTimeline(c *Clock, end time.Time) timeline {
+	return timeline{clock: c, end: end, rand: newRand()}
+}
+
+// newRand returns the same numbers in each demo.
+func newRand() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
 // step is one change at one time.
 type step struct {
@@ -29,6 +38,16 @@ func (t *timeline) at(at time.Time, what string, do func(context.Context) error)
 
 // ago returns a time before now.
 func (t *timeline) ago(d time.Duration) time.Time { return t.end.Add(-d) }
+
+// about returns a duration that is up to half longer: nothing in a company happens by the clock.
+func (t *timeline) about(d time.Duration) time.Duration {
+	return d + time.Duration(t.rand.Int64N(int64(d)/2+1))
+}
+
+// before returns a time up to half an hour earlier.
+func (t *timeline) before(at time.Time) time.Time {
+	return at.Add(-time.Duration(t.rand.Int64N(int64(30 * time.Minute))))
+}
 
 // play writes all steps. Those of the future are an error of the stories, because a page would show
 // them as "in 3 hours".

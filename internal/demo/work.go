@@ -39,11 +39,13 @@ func (c *Company) work(ctx context.Context, agent, name string) {
 	}
 }
 
-// do works on one task. If the server stops, the task goes back to the queue.
-func (c *Company) do(ctx context.Context, post dispatch.Post, worker string, a dispatch.Assignment) error {
+// do works on one task. If the server stops, the task goes back to the queue: a call that has
+// begun is completed, and the next one returns it.
+func (c *Company) do(stop context.Context, post dispatch.Post, worker string, a dispatch.Assignment) error {
+	ctx := context.WithoutCancel(stop)
 	for _, r := range reportsOn(&a.Task) {
-		if !c.sleep(ctx, c.Beat+c.upTo(c.Beat)) {
-			return c.Workers.Return(context.WithoutCancel(ctx), post, a.Lease.Token)
+		if !c.sleep(stop, c.Beat+c.upTo(c.Beat)) {
+			return c.Workers.Return(ctx, post, a.Lease.Token)
 		}
 		r.Extend = workLease
 		p, err := c.Workers.Report(ctx, post, a.Lease.Token, r)
