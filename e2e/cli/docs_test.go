@@ -64,6 +64,8 @@ type session struct {
 
 var (
 	serveLine = regexp.MustCompile(`^(?:go run \./cmd/)?parley serve(| [^&]*)\n$`)
+	// demoLine starts a demo. It does not serve the other commands of a document.
+	demoLine = regexp.MustCompile(`^(?:go run \./cmd/)?parley serve --demo\n$`)
 	// workerLine is a worker that a reader starts in another terminal. It runs in the background.
 	workerLine = regexp.MustCompile(`^PARLEY_KEY=\$WORKER_KEY (?:go run|python3) [^&]*\n$`)
 	shownPort  = regexp.MustCompile(`127\.0\.0\.1:\d+`)
@@ -107,6 +109,8 @@ func (d *document) run(t *testing.T) {
 		got := s.srv.Stdout.String() + s.srv.Stderr.String()
 		if at, ok := place[b.shows]; ok {
 			got = outputs[at]
+		} else if demoLine.MatchString(d.blocks[b.shows].text) {
+			got = demoOutput(t)
 		}
 		diff := cmp.Diff(normal(b.lang, b.text), normal(b.lang, got))
 		switch {
@@ -138,7 +142,9 @@ func startSession(t *testing.T, d *document) *session {
 		t.Fatal(err)
 	}
 	shims(t, filepath.Join(dir, "shims"))
-	at := slices.IndexFunc(d.blocks, func(b block) bool { return b.lang == "sh" && serveLine.MatchString(b.text) })
+	at := slices.IndexFunc(d.blocks, func(b block) bool {
+		return b.lang == "sh" && serveLine.MatchString(b.text) && !demoLine.MatchString(b.text)
+	})
 	if at < 0 {
 		t.Fatalf("%s has commands, but none that starts a server", d.name)
 	}

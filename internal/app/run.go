@@ -128,11 +128,10 @@ func (s *Server) greet(out Output, another string) error {
 	}
 	fmt.Fprintf(&b, "Data: %s\n", g.Store)
 	if g.Temporary {
-		b.WriteString("This folder is removed when the server stops. Use --data to keep what the demo writes.\n")
+		b.WriteString("The data is removed when the server stops; --data keeps it.\n")
 	}
 	if g.Demo {
-		fmt.Fprintf(&b, "\nThis is a demo: %s is a company with a month of history, and programs play its agents.\n",
-			s.first.Org.Name)
+		fmt.Fprintf(&b, "\nThis is a demo: %s has a month of history, and programs play its agents.\n", s.first.Org.Name)
 	}
 	if g.Key != "" {
 		fmt.Fprintf(&b, "\nThe store was empty: org %q and its user %q were created.\n", g.Org, g.User)
