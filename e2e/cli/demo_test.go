@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -192,15 +191,3 @@ func contents(t *testing.T, dir string) string {
 	}
 	return string(data)
 }
-
-// demoOutput returns what a demo prints, as the documents show it.
-func demoOutput(t *testing.T) string {
-	t.Helper()
-	s := start(t, "--demo")
-	out := strings.ReplaceAll(s.Stdout.String()+s.Stderr.String(), s.Key, shownKey)
-	out = strings.ReplaceAll(out, strings.TrimPrefix(s.URL, "http://"), "127.0.0.1:8080")
-	return demoFolder.ReplaceAllString(out, "/tmp/parley-demo-2471036594")
-}
-
-// demoFolder matches the folder of a demo, which is another one each time.
-var demoFolder = regexp.MustCompile(`/\S*/parley-demo-\d+`)

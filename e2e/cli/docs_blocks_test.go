@@ -147,7 +147,6 @@ var varying = []struct {
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "TIME"},
 	{regexp.MustCompile(`(?m)^TIME  \d+  `), "TIME  SEQ  "}, // a line of parley events
 	{regexp.MustCompile(`version=\S+`), "version=V"},
-	{demoFolder, "FOLDER"},
 	{regexp.MustCompile(`\bschema \d+`), "schema N"},
 	{regexp.MustCompile(`(?m) +$`), ""},
 	{regexp.MustCompile(`"version":"[^"]*"`), `"version":"V"`},

@@ -79,6 +79,8 @@ func (d *document) run(t *testing.T) {
 	place := map[int]int{} // block → index of its output
 	for i, b := range d.blocks {
 		switch {
+		case b.lang == "sh" && demoLine.MatchString(b.text):
+			startDemo(t)
 		case b.lang == "sh" && workerLine.MatchString(b.text):
 			script += strings.TrimSuffix(b.text, "\n") + " > /dev/null 2>&1 &\n"
 		case b.lang == "sh" && !serveLine.MatchString(b.text):
@@ -109,8 +111,6 @@ func (d *document) run(t *testing.T) {
 		got := s.srv.Stdout.String() + s.srv.Stderr.String()
 		if at, ok := place[b.shows]; ok {
 			got = outputs[at]
-		} else if demoLine.MatchString(d.blocks[b.shows].text) {
-			got = demoOutput(t)
 		}
 		diff := cmp.Diff(normal(b.lang, b.text), normal(b.lang, got))
 		switch {

@@ -9,13 +9,15 @@ type serveCmd struct {
 	jsonFlag      `embed:""`
 	config.Config `embed:""`
 
-	Demo bool `help:"Fill an empty store with a company, its proposals, tasks and agents at work; without --data or --database, a store that is removed at the end."`
+	Demo bool `help:"Fill an empty store with a demo: a company with a month of history and agents at work."`
 }
 
 // Help is shown by --help.
 func (serveCmd) Help() string {
 	return "For the operator. The first start on an empty store creates the org main with the user admin, and prints " +
-		"a first key.\n\nA flag takes precedence over its PARLEY_* variable, and a variable over the file of " +
+		"a first key.\n\nWith --demo, the store must have no org. Without --data or --database, it is a folder that is " +
+		"removed when the server stops." +
+		"\n\nA flag takes precedence over its PARLEY_* variable, and a variable over the file of " +
 		"--config.\n\n" + examples(
 		"parley serve",
 		"parley serve --demo",

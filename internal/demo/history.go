@@ -41,6 +41,9 @@ func errands() []errand {
 		list = append(list, errand{job: jobs[(n+2)%len(jobs)], age: 7*time.Hour - time.Duration(n)*29*time.Minute})
 	}
 	list[before+5].fate = canceled
+	for _, n := range []int{6, 12, 13} { // the pages of agents show a person's own tasks
+		list[before+n].sender = "user:" + Founding.Admin
+	}
 	return append(append(list, waiting()...), contracts()...)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/identity"
@@ -52,6 +53,8 @@ func Seed(ctx context.Context, o SeedOptions) error {
 	for n, e := range errands() {
 		s.addErrand(n, e)
 	}
+	// The admin did what the audit log shows, except for the sign-ins of others.
+	ctx = identity.WithOrigin(ctx, identity.Origin{Actor: "user:" + Founding.Admin})
 	if err := s.line.play(ctx); err != nil {
 		return fmt.Errorf("write the history of the demo: %w", err)
 	}
@@ -73,6 +76,12 @@ func (s *seeding) addMembers() {
 			_, err = s.OrgAdmin.CreateMember(ctx, access, p.kind, p.id, p.name, p.admin)
 			return err
 		})
+	}
+	for n, p := range people {
+		if p.kind == identity.User {
+			s.addSignIn(p.id, s.line.ago(p.joined-20*time.Minute))
+			s.addSignIn(p.id, s.line.ago(time.Duration(1+n*n)*time.Hour))
+		}
 	}
 	s.line.at(s.line.ago(10*day), "disable "+leftCompany.id, func(ctx context.Context) error {
 		access, err := s.asAdmin(identity.ManageMembers)
@@ -103,6 +112,15 @@ func (s *seeding) addMembers() {
 		}
 		_, _, err = s.OrgAdmin.Invite(ctx, access, identity.InvitationRequest{User: "oksana", Name: "Oksana Bondar"})
 		return err
+	})
+}
+
+// addSignIn adds a sign-in, by which pages show when a person was last seen.
+func (s *seeding) addSignIn(user string, at time.Time) {
+	s.line.at(s.line.before(at), "sign in "+user, func(ctx context.Context) error {
+		ref := "user:" + user
+		ctx = identity.WithOrigin(ctx, identity.Origin{Actor: ref, Address: "192.0.2.7"})
+		return s.OrgAdmin.Done(ctx, Founding.Org, account.LoggedIn, ref, "")
 	})
 }
 
