@@ -41,7 +41,7 @@ func errands() []errand {
 		list = append(list, errand{job: jobs[(n+2)%len(jobs)], age: 7*time.Hour - time.Duration(n)*29*time.Minute})
 	}
 	list[before+5].fate = canceled
-	for _, n := range []int{6, 12, 13} { // the pages of agents show a person's own tasks
+	for _, n := range []int{2, 6, 7, 12, 13} { // the pages of agents show a person's own tasks
 		list[before+n].sender = "user:" + Founding.Admin
 	}
 	return append(append(list, waiting()...), contracts()...)
@@ -50,7 +50,7 @@ func errands() []errand {
 // waiting returns tasks whose questions nobody has answered yet.
 func waiting() []errand {
 	refund, runbook := jobs[4], jobs[11]
-	refund.text = refund.renumbered(48266)
+	refund.text = refund.about(36)
 	runbook.sender = "user:" + Founding.Admin
 	return []errand{
 		{job: refund, age: 55 * time.Minute, fate: unanswered},
@@ -89,10 +89,7 @@ const (
 // addErrand adds the steps of an errand to the timeline.
 func (s *seeding) addErrand(n int, e errand) {
 	st := &story{errand: e, at: s.line.before(s.line.ago(e.age))}
-	st.text = e.renumbered(48000 + 7*n)
-	if e.fate == unanswered || e.agent == offline {
-		st.text = e.text
-	}
+	st.text = e.about(n)
 	s.then(st, 0, "send", s.send)
 	if e.fate == queued {
 		return

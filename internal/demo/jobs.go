@@ -11,8 +11,9 @@ import (
 // job is a task that is sent to an agent again and again, with other numbers, and what the agent
 // does with it.
 type job struct {
-	agent, sender string // the sender is a ref
-	text          string
+	agent, sender string   // the sender is a ref
+	text          string   // # stands for a number
+	number        int      // of the first ticket, invoice or build
 	progress      string   // what the agent says when it begins
 	result        []string // parts of the text that grows
 	file          *task.Part
@@ -55,16 +56,10 @@ func (j *job) finish() []task.Report {
 	return append(list, end)
 }
 
-var digits = regexp.MustCompile(`\d+`)
+// about returns the text of a job for the nth time, about another ticket, invoice or build.
+func (j *job) about(n int) string { return strings.Replace(j.text, "#", strconv.Itoa(j.number+n), 1) }
 
-// renumbered returns the text of a job about another ticket, invoice or build.
-func (j *job) renumbered(n int) string {
-	at := digits.FindStringIndex(j.text)
-	if at == nil {
-		return j.text
-	}
-	return j.text[:at[0]] + strconv.Itoa(n) + j.text[at[1]:]
-}
+var digits = regexp.MustCompile(`\d+`)
 
 // shape is a text without its numbers.
 func shape(text string) string { return digits.ReplaceAllString(text, "#") }

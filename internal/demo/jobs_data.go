@@ -2,8 +2,8 @@ package demo
 
 var jobs = []job{
 	{
-		agent: "support-triage", sender: "service:helpdesk", text: "Triage ticket 48213: the label prints blank " +
-			"in Turku",
+		agent: "support-triage", sender: "service:helpdesk",
+		text: "Triage ticket #: the label prints blank in Turku", number: 48213,
 		progress: "Reading the ticket and 12 similar ones.",
 		result: []string{
 			"Area: label printing\nUrgency: high, drivers are waiting\n",
@@ -13,7 +13,8 @@ var jobs = []job{
 		},
 	},
 	{
-		agent: "deploy-guard", sender: "service:ci", text: "Preflight for tracking-api, build 20611",
+		agent: "deploy-guard", sender: "service:ci",
+		text: "Preflight for tracking-api, build #", number: 20611,
 		progress: "Checking migrations, flags, budget and incidents.",
 		result: []string{
 			"migrations   1 new, compatible with the running version\n",
@@ -23,7 +24,8 @@ var jobs = []job{
 		},
 	},
 	{
-		agent: "invoice-reader", sender: "service:billing", text: "Read invoice INV-2291 of Baltic Pallets",
+		agent: "invoice-reader", sender: "service:billing",
+		text: "Read invoice INV-# of Baltic Pallets", number: 2291,
 		progress: "Reading 2 pages.",
 		result: []string{
 			"Supplier: Baltic Pallets OÜ\nOrder: PO-77120\n",
@@ -34,7 +36,8 @@ var jobs = []job{
 			`{"supplier":"Baltic Pallets","order":"PO-77120","net":1482.40,"currency":"EUR","matches":true}`),
 	},
 	{
-		agent: "oncall-helper", sender: "user:tomas", text: "Brief me on alert 911: geo-cache-hit-rate below 60 %",
+		agent: "oncall-helper", sender: "user:tomas",
+		text: "Brief me on alert #: geo-cache-hit-rate below 60 %", number: 911,
 		progress: "Gathering deploys, similar incidents and the runbook.",
 		result: []string{
 			"Since 09:42 UTC. Two depots report slow address search.\n",
@@ -45,7 +48,8 @@ var jobs = []job{
 		},
 	},
 	{
-		agent: "support-triage", sender: "service:helpdesk", text: "Triage ticket 48230: refund for a damaged pallet",
+		agent: "support-triage", sender: "service:helpdesk",
+		text: "Triage ticket #: refund for a damaged pallet", number: 48230,
 		progress: "Reading the ticket and its photos.",
 		result: []string{
 			"Area: claims\nUrgency: normal\n", "The photos show a broken corner board. The carrier's note says " +
@@ -56,7 +60,8 @@ var jobs = []job{
 		answer: "Ask the regional lead first, and tell the customer that we answer by tomorrow.",
 	},
 	{
-		agent: "data-quality", sender: "user:elena", text: "Compare shipments_daily with the source, run 318",
+		agent: "data-quality", sender: "user:elena",
+		text: "Compare shipments_daily with the source, run #", number: 318,
 		progress: "Counting 24 hours of both sides.",
 		result: []string{
 			"rows      1,204,881 in the source, 1,204,881 loaded\n",
@@ -66,7 +71,8 @@ var jobs = []job{
 		file: textFile("hours.csv", "text/csv", "hour,source,loaded\n00,48112,48112\n01,39087,39087\n02,35551,35551\n"),
 	},
 	{
-		agent: "docs-writer", sender: "user:priya", text: "Release notes for rate-engine 2.8, 17 changes",
+		agent: "docs-writer", sender: "user:priya",
+		text:     "Release notes for rate-engine 2.8, 17 changes",
 		progress: "Reading the titles of the merged changes.",
 		result: []string{
 			"# Rate engine 2.8\n\n", "- Quotes for pallets with mixed heights\n- Tariffs of Nordhaul are updated " +
@@ -77,13 +83,15 @@ var jobs = []job{
 			"mixed heights\n"),
 	},
 	{
-		agent: "invoice-reader", sender: "service:billing", text: "Read invoice INV-2304 of Kotka Terminal",
+		agent: "invoice-reader", sender: "service:billing",
+		text: "Read invoice INV-# of Kotka Terminal", number: 2304,
 		progress: "Reading 1 page.", result: []string{"Supplier: Kotka Terminal Oy\n"},
 		failure: "The scan is not readable: page 1 is rotated, and the confidence stayed below 0.4 after three " +
 			"attempts.",
 	},
 	{
-		agent: "deploy-guard", sender: "service:ci", text: "Preflight for rate-engine, build 20618",
+		agent: "deploy-guard", sender: "service:ci",
+		text: "Preflight for rate-engine, build #", number: 20618,
 		progress: "Checking migrations, flags, budget and incidents.",
 		result: []string{
 			"migrations   none\n", "error budget 3 % left\n", "incidents    1 open: quotes are slow\n\nNo-go: " +
@@ -91,8 +99,8 @@ var jobs = []job{
 		},
 	},
 	{
-		agent: "support-triage", sender: "service:helpdesk", text: "Triage ticket 48251: where is shipment " +
-			"NP-118204?",
+		agent: "support-triage", sender: "service:helpdesk",
+		text: "Triage ticket #: where is shipment NP-118204?", number: 48251,
 		progress: "Reading the ticket and the tracking events.",
 		result: []string{
 			"Area: tracking\nUrgency: normal\n",
@@ -102,12 +110,14 @@ var jobs = []job{
 		},
 	},
 	{
-		agent: "data-quality", sender: "user:elena", text: "Compare tariff_rows with the source, run 77",
+		agent: "data-quality", sender: "user:elena",
+		text: "Compare tariff_rows with the source, run #", number: 77,
 		progress: "Counting both sides.", result: []string{"rows      4,012 in the source, 3,988 loaded\n"},
 		failure: "The source closed the connection while I read samples: statement timeout after 30 s.",
 	},
 	{
-		agent: "docs-writer", sender: "user:aiko", text: "Merge the 3 runbooks about late tracking events",
+		agent: "docs-writer", sender: "user:aiko",
+		text:     "Merge the 3 runbooks about late tracking events",
 		progress: "Comparing the three pages.",
 		result: []string{
 			"# Tracking events are late\n\n## Look here first\n\n1. Queue depth of tracking-ingest\n",
@@ -118,7 +128,8 @@ var jobs = []job{
 		answer:   "No, it was deleted in August. Leave it out.",
 	},
 	{
-		agent: "oncall-helper", sender: "user:priya", text: "Brief me on alert 918: quote latency p95 above 2 s",
+		agent: "oncall-helper", sender: "user:priya",
+		text: "Brief me on alert #: quote latency p95 above 2 s", number: 918,
 		progress: "Gathering deploys, similar incidents and the runbook.",
 		result: []string{
 			"Since 14:05 UTC, all countries. Database CPU of the rate engine is at 94 %.\n",
@@ -127,7 +138,8 @@ var jobs = []job{
 		},
 	},
 	{
-		agent: "deploy-guard", sender: "service:ci", text: "Rollback plan for geo-service 3.4, build 20599",
+		agent: "deploy-guard", sender: "service:ci",
+		text: "Rollback plan for geo-service 3.4, build #", number: 20599,
 		progress: "Comparing the two versions.",
 		result: []string{
 			"1. Turn off the flag geo-key-v2 (20 s)\n", "2. Deploy build 20571 (4 min)\n", "3. Warm the cache " +
@@ -135,7 +147,8 @@ var jobs = []job{
 		},
 	},
 	{
-		agent: "invoice-reader", sender: "service:billing", text: "Read invoice INV-2310 of Nordhaul",
+		agent: "invoice-reader", sender: "service:billing",
+		text: "Read invoice INV-# of Nordhaul", number: 2310,
 		progress: "Reading 4 pages.",
 		result: []string{
 			"Supplier: Nordhaul AS\nOrder: PO-77302\n", "Lines: 41\nTotal: 18,220.00 € net\n",
@@ -145,7 +158,8 @@ var jobs = []job{
 		answer:   "Dispute it. The driver's log says 40 minutes.",
 	},
 	{
-		agent: "support-triage", sender: "user:samuel", text: "Draft a reply to ticket 48190 in German",
+		agent: "support-triage", sender: "user:samuel",
+		text: "Draft a reply to ticket # in German", number: 48190,
 		progress: "Reading the ticket.",
 		result: []string{
 			"Guten Tag,\n\n", "vielen Dank für die Fotos. Wir haben den Schaden an den Frachtführer gemeldet ",
@@ -157,14 +171,14 @@ var jobs = []job{
 // contractJobs are for the agent that is offline.
 var contractJobs = []job{
 	{
-		agent: offline, sender: "user:aiko", text: "Which notice period has the contract with Nordhaul, version " +
-			"2019?",
+		agent: offline, sender: "user:aiko",
+		text:     "Which notice period has the contract with Nordhaul, version 2019?",
 		progress: "Reading 34 pages.",
 		result:   []string{"Six months to the end of a calendar year (page 11, clause 14.2).\n"},
 	},
 	{
-		agent: offline, sender: "user:jonas", text: "List the price clauses of the Kotka Terminal contract, " +
-			"pages 1 to 20",
+		agent: offline, sender: "user:jonas",
+		text:     "List the price clauses of the Kotka Terminal contract, pages 1 to 20",
 		progress: "Reading 20 pages.",
 		failure:  "The annexes are faxes of faxes. I cannot read pages 12 to 20.",
 	},

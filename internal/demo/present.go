@@ -99,8 +99,8 @@ const (
 	voteEvery    = 4
 	proposeEvery = 45
 	cancelEvery  = 17
-	answerActs   = 6 // acts between a question and its answer
-	firstNumber  = 48300
+	answerActs   = 6  // acts between a question and its answer
+	afterHistory = 60 // numbers go on after those of the past
 )
 
 func (m *members) act(ctx context.Context, n int) error {
@@ -124,7 +124,7 @@ func (m *members) sendJob(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	t, err := m.Tasks.Send(ctx, call, dispatch.SendRequest{Message: says(j.renumbered(firstNumber + n))}, 0)
+	t, err := m.Tasks.Send(ctx, call, dispatch.SendRequest{Message: says(j.about(afterHistory + n))}, 0)
 	if err != nil {
 		return err
 	}
