@@ -26,10 +26,12 @@ func TestDemoIsOneLinkAway(t *testing.T) {
 	w := enterDemo(t)
 	w.openPage("/proposals")
 	w.sees("Northpier Logistics", "Ask for the order number in the contact form")
+	w.mustBeAccessible("the proposals of the demo")
 	w.openPage("/agents")
 	w.sees("Support triage", "Contract reader")
 	w.openPage("/agents/contract-reader")
 	w.sees("Contract reader")
+	w.mustBeAccessible("an agent of the demo")
 	w.openPage("/members")
 	w.sees("Maya Lindqvist", "Jonas Weber")
 }

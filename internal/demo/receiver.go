@@ -60,10 +60,13 @@ func (r *Receiver) Close() {
 	_ = r.listener.Close()
 }
 
-// accept accepts a delivery. Now and then it is too busy, so that the log shows a retry.
+// accept accepts a delivery, as slowly as a real receiver. Now and then it is too busy, so that the
+// log shows a retry.
 func (r *Receiver) accept(w http.ResponseWriter, req *http.Request) {
 	_, _ = io.Copy(io.Discard, req.Body)
-	if r.count.Add(1)%busyEvery == 2 {
+	n := r.count.Add(1)
+	time.Sleep(time.Duration(20+n*13%40) * time.Millisecond)
+	if n%busyEvery == 2 {
 		http.Error(w, "the planning board is restarting; try again", http.StatusServiceUnavailable)
 		return
 	}

@@ -167,7 +167,7 @@ func (s *seeding) addWebhooks() {
 		age time.Duration
 		webhook.Creation
 	}{
-		{5 * day, webhook.Creation{
+		{9 * day, webhook.Creation{
 			URL: s.receiver + hookPath, Description: "Decisions to the planning board",
 			Types: []event.Type{event.ProposalApproved, event.ProposalRejected, event.ProposalResolved, event.TaskFailed},
 		}},
