@@ -89,7 +89,7 @@ const (
 // addErrand adds the steps of an errand to the timeline.
 func (s *seeding) addErrand(n int, e errand) {
 	st := &story{errand: e, at: s.line.before(s.line.ago(e.age))}
-	st.text = e.about(n)
+	st.text, st.id = e.about(n), e.job.id(n)
 	s.then(st, 0, "send", s.send)
 	if e.fate == queued {
 		return
@@ -138,12 +138,12 @@ func (s *seeding) send(ctx context.Context, st *story) error {
 	if err != nil {
 		return err
 	}
-	r := dispatch.SendRequest{Message: says(st.text)}
+	r := dispatch.SendRequest{ID: st.id, Message: says(st.text)}
 	if st.push && s.Tasks.Pushes() {
 		r.Push = &task.PushConfig{URL: s.receiver + gonePath, Form: task.PushV1}
 	}
 	t, err := s.Tasks.Send(ctx, call, r, 0)
-	st.uid, st.id = t.UID, t.ID
+	st.uid = t.UID
 	return err
 }
 

@@ -56,10 +56,31 @@ func (j *job) finish() []task.Report {
 	return append(list, end)
 }
 
-// about returns the text of a job for the nth time, about another ticket, invoice or build.
-func (j *job) about(n int) string { return strings.Replace(j.text, "#", strconv.Itoa(j.number+n), 1) }
+// numberStep keeps the numbers of different jobs apart.
+const numberStep = 4
 
-var digits = regexp.MustCompile(`\d+`)
+func (j *job) nth(n int) string { return strconv.Itoa(j.number + numberStep*n) }
+
+// about returns the text of a job for the nth time, about another ticket, invoice or build.
+func (j *job) about(n int) string { return strings.Replace(j.text, "#", j.nth(n), 1) }
+
+// id returns the id that its sender gives the job for the nth time, such as triage-ticket-48213.
+func (j *job) id(n int) string {
+	const most = 4
+	head, _, numbered := strings.Cut(j.text, "#")
+	if numbered {
+		return slug(head + j.nth(n))
+	}
+	words := strings.Fields(j.text)
+	return slug(strings.Join(words[:min(len(words), most)], " ") + " " + strconv.Itoa(n))
+}
+
+var (
+	digits = regexp.MustCompile(`\d+`)
+	others = regexp.MustCompile(`[^a-z0-9]+`)
+)
+
+func slug(text string) string { return others.ReplaceAllString(strings.ToLower(text), "-") }
 
 // shape is a text without its numbers.
 func shape(text string) string { return digits.ReplaceAllString(text, "#") }

@@ -139,7 +139,7 @@ var jobs = []job{
 	},
 	{
 		agent: "deploy-guard", sender: "service:ci",
-		text: "Rollback plan for geo-service 3.4, build #", number: 20599,
+		text: "Rollback plan for geo-service 3.4, build #", number: 20600,
 		progress: "Comparing the two versions.",
 		result: []string{
 			"1. Turn off the flag geo-key-v2 (20 s)\n", "2. Deploy build 20571 (4 min)\n", "3. Warm the cache " +
@@ -159,7 +159,7 @@ var jobs = []job{
 	},
 	{
 		agent: "support-triage", sender: "user:samuel",
-		text: "Draft a reply to ticket # in German", number: 48190,
+		text: "Draft a reply to ticket # in German", number: 48192,
 		progress: "Reading the ticket.",
 		result: []string{
 			"Guten Tag,\n\n", "vielen Dank für die Fotos. Wir haben den Schaden an den Frachtführer gemeldet ",

@@ -124,11 +124,12 @@ func (m *members) sendJob(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	t, err := m.Tasks.Send(ctx, call, dispatch.SendRequest{Message: says(j.about(afterHistory + n))}, 0)
-	if err != nil {
+	nth := afterHistory + n
+	r := dispatch.SendRequest{ID: j.id(nth), Message: says(j.about(nth))}
+	if _, err := m.Tasks.Send(ctx, call, r, 0); err != nil {
 		return err
 	}
-	m.last = sent{j, call, t.ID, n}
+	m.last = sent{j, call, r.ID, n}
 	if j.question != "" {
 		m.asked = append(m.asked, m.last)
 	}

@@ -92,6 +92,27 @@ func TestJobsAreRecognizedByTheirText(t *testing.T) {
 	}
 }
 
+// Two tasks of one sender under one id would be one task.
+func TestIDsOfTasksAreUnique(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	for n := range maxActs {
+		for _, j := range jobs {
+			id := j.agent + "/" + j.id(n)
+			if other := seen[id]; other != "" {
+				t.Fatalf("%s is the id of %q and of %q", id, other, j.about(n))
+			}
+			seen[id] = j.about(n)
+		}
+	}
+	if n := len(errands()); n > afterHistory {
+		t.Errorf("the past has %d tasks, want at most %d: the ids of the present begin there", n, afterHistory)
+	}
+	if j := jobs[0]; j.id(0) != "triage-ticket-48213" {
+		t.Errorf("id = %q, want one that people can read", j.id(0))
+	}
+}
+
 // A demo that nobody stops must not fill the disk.
 func TestAForgottenDemoSlowsDownAndEnds(t *testing.T) {
 	t.Parallel()
