@@ -7,16 +7,15 @@ import (
 
 type serveCmd struct {
 	jsonFlag      `embed:""`
+	Demo          bool `help:"Fill an empty store with a demo: a company with a month of history and agents at work."`
 	config.Config `embed:""`
-
-	Demo bool `help:"Fill an empty store with a demo: a company with a month of history and agents at work."`
 }
 
 // Help is shown by --help.
 func (serveCmd) Help() string {
 	return "For the operator. The first start on an empty store creates the org main with the user admin, and prints " +
-		"a first key.\n\nWith --demo, the store must have no org. Without --data or --database, it is a folder that is " +
-		"removed when the server stops." +
+		"a first key.\n\nWith --demo, an empty store is filled with a company, and programs play its agents. Without " +
+		"--data or --database, that store is a folder that is removed when the server stops." +
 		"\n\nA flag takes precedence over its PARLEY_* variable, and a variable over the file of " +
 		"--config.\n\n" + examples(
 		"parley serve",
