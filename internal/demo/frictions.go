@@ -122,20 +122,17 @@ func (s *seeding) addFriction(a *annoyance) {
 		if n == friction.DefaultThreshold-1 {
 			submitted = at
 		}
-		s.line.at(at, "report friction "+a.fingerprint, func(ctx context.Context) error {
-			access, err := s.as(r.by, identity.ReportFriction)
-			if err != nil {
+		s.by(r.by, at, "report friction "+a.fingerprint, identity.ReportFriction,
+			func(ctx context.Context, access identity.Access) error {
+				out, err := s.Frictions.Report(ctx, access, friction.Report{
+					Fingerprint: a.fingerprint, Title: a.title, Category: string(a.category), Problem: a.problem,
+					SuggestedFix: a.fix, Evidence: r.evidence, Priority: string(a.priority),
+				})
+				if out.Filed {
+					filed.id = out.Friction.ProposalID
+				}
 				return err
-			}
-			out, err := s.Frictions.Report(ctx, access, friction.Report{
-				Fingerprint: a.fingerprint, Title: a.title, Category: string(a.category), Problem: a.problem,
-				SuggestedFix: a.fix, Evidence: r.evidence, Priority: string(a.priority),
 			})
-			if out.Filed {
-				filed.id = out.Friction.ProposalID
-			}
-			return err
-		})
 	}
 	if submitted.IsZero() {
 		return

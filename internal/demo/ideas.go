@@ -23,6 +23,13 @@ type idea struct {
 	end      ending
 }
 
+// submission returns the command that files the idea.
+func (i *idea) submission() proposal.Submission {
+	return proposal.Submission{
+		Title: i.title, Category: i.category, Problem: i.problem, SuggestedFix: i.fix, Priority: i.priority,
+	}
+}
+
 // ending is the decision on an idea. The zero value is an idea that is open.
 type ending struct {
 	status    proposal.Status

@@ -17,11 +17,11 @@ import (
 // its members send tasks, vote and propose.
 type Company struct {
 	Services // of the running server
-	Now      func() time.Time
-	OnError  func(error)
-	Beat     time.Duration                             // the shortest pause between two reports of a worker
-	Pause    func(running time.Duration) time.Duration // between two acts of the members
-	Acts     int                                       // after which the members rest
+	now      func() time.Time
+	onError  func(error)
+	beat     time.Duration                             // the shortest pause between two reports of a worker
+	pace     func(running time.Duration) time.Duration // the pause between two acts of the members
+	acts     int                                       // after which the members rest
 
 	mu   sync.Mutex
 	rand *rand.Rand
@@ -30,8 +30,7 @@ type Company struct {
 // NewCompany returns a company with the pace of the demo.
 func NewCompany(s Services, now func() time.Time, onError func(error)) *Company {
 	return &Company{
-		Services: s, Now: now, OnError: onError, Beat: 2 * time.Second, Pause: pause, Acts: maxActs,
-		rand: newRand(),
+		Services: s, now: now, onError: onError, beat: 2 * time.Second, pace: pause, acts: maxActs, rand: newRand(),
 	}
 }
 
@@ -66,13 +65,13 @@ func (c *Company) Run(ctx context.Context) {
 
 // live lets the members act, one after the other.
 func (c *Company) live(ctx context.Context) {
-	start := c.Now()
+	start := c.now()
 	m := &members{Company: c}
-	for n := range c.Acts {
-		if n >= atOnce && !c.sleep(ctx, c.Pause(c.Now().Sub(start))) {
+	for n := range c.acts {
+		if n >= atOnce && !c.sleep(ctx, c.pace(c.now().Sub(start))) {
 			return
 		}
-		if c.report(ctx, m.act(ctx, n)) && !c.sleep(ctx, beatsAfter*c.Beat) {
+		if c.report(ctx, m.act(ctx, n)) && !c.sleep(ctx, beatsAfter*c.beat) {
 			return
 		}
 	}
@@ -166,15 +165,13 @@ func settled(err error) error {
 
 // propose files the next idea of the company.
 func (m *members) propose(ctx context.Context) error {
-	i := laterIdeas[m.proposed]
+	i := &laterIdeas[m.proposed]
 	m.proposed++
 	access, err := m.as(i.by, identity.SubmitProposal)
 	if err != nil {
 		return err
 	}
-	_, err = m.Proposals.Submit(ctx, access, proposal.Submission{
-		Title: i.title, Category: i.category, Problem: i.problem, SuggestedFix: i.fix, Priority: i.priority,
-	})
+	_, err = m.Proposals.Submit(ctx, access, i.submission())
 	return err
 }
 
@@ -202,7 +199,7 @@ func (c *Company) report(ctx context.Context, err error) bool {
 	if err == nil || ctx.Err() != nil {
 		return false
 	}
-	c.OnError(err)
+	c.onError(err)
 	return true
 }
 

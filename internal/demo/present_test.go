@@ -22,8 +22,8 @@ func TestTheCompanyWorks(t *testing.T) {
 		defer mu.Unlock()
 		failed = append(failed, err)
 	})
-	c.Beat, c.Acts = time.Millisecond, acts
-	c.Pause = func(time.Duration) time.Duration { return 2 * time.Millisecond }
+	c.beat, c.acts = time.Millisecond, acts
+	c.pace = func(time.Duration) time.Duration { return 2 * time.Millisecond }
 	ctx, stop := context.WithCancel(t.Context())
 	var run sync.WaitGroup
 	run.Go(func() { c.Run(ctx) })

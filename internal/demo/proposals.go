@@ -16,30 +16,22 @@ func (s *seeding) addIdea(i *idea) {
 	p := &filedProposal{title: i.title}
 	s.filed[i.title] = p
 	submitted := s.line.before(s.line.ago(days(i.age)))
-	s.line.at(submitted, "submit "+p.String(), func(ctx context.Context) error {
-		access, err := s.as(i.by, identity.SubmitProposal)
-		if err != nil {
-			return err
-		}
-		cmd := proposal.Submission{
-			Title: i.title, Category: i.category, Problem: i.problem, SuggestedFix: i.fix, Priority: i.priority,
-		}
-		if i.end.status == proposal.Draft {
-			cmd.Status = proposal.Draft
-		}
-		out, err := s.Proposals.Submit(ctx, access, cmd)
-		p.id = out.Proposal.ID
-		return err
-	})
-	if i.edited != "" {
-		s.line.at(submitted.Add(day/2), "edit "+p.String(), func(ctx context.Context) error {
-			access, err := s.as(i.by, identity.ChangeProposal)
-			if err != nil {
-				return err
+	s.by(i.by, submitted, "submit "+p.String(), identity.SubmitProposal,
+		func(ctx context.Context, a identity.Access) error {
+			cmd := i.submission()
+			if i.end.status == proposal.Draft {
+				cmd.Status = proposal.Draft
 			}
-			_, err = s.Proposals.Edit(ctx, access, p.id, proposal.Edit{Title: &i.edited})
+			out, err := s.Proposals.Submit(ctx, a, cmd)
+			p.id = out.Proposal.ID
 			return err
 		})
+	if i.edited != "" {
+		s.by(i.by, submitted.Add(day/2), "edit "+p.String(), identity.ChangeProposal,
+			func(ctx context.Context, a identity.Access) error {
+				_, err := s.Proposals.Edit(ctx, a, p.id, proposal.Edit{Title: &i.edited})
+				return err
+			})
 	}
 	if i.end.status == proposal.Draft {
 		return
@@ -94,35 +86,44 @@ func (s *seeding) addEnding(p *filedProposal, submitted time.Time, end ending) {
 	if decision == proposal.Resolved {
 		decision = proposal.Approved
 	}
-	s.line.at(decided, "decide "+p.String(), func(ctx context.Context) error {
+	s.addDecision(p, end.by, decided, func() (proposal.Resolution, error) {
 		r := proposal.Resolution{Status: decision, Note: end.note}
 		if end.duplicate != "" {
 			original := s.filed[end.duplicate]
 			if original == nil || original.id == "" {
-				return fmt.Errorf("there is no proposal %q yet", end.duplicate)
+				return r, fmt.Errorf("there is no proposal %q yet", end.duplicate)
 			}
 			r.DuplicateOf = original.id
 		}
-		return s.decide(ctx, p, end.by, r)
+		return r, nil
 	})
 	if end.reopened {
-		s.line.at(decided.Add(day), "reopen "+p.String(), func(ctx context.Context) error {
-			return s.decide(ctx, p, end.by, proposal.Resolution{Status: proposal.Open})
-		})
+		s.addDecision(p, end.by, decided.Add(day), to(proposal.Open))
 	}
 	if decision == proposal.Approved {
 		s.addWork(p, decided, end)
 	}
 }
 
-func (s *seeding) decide(ctx context.Context, p *filedProposal, admin string, r proposal.Resolution) error {
-	access, err := s.as("user:"+admin, identity.ResolveProposal)
-	if err != nil {
-		return err
-	}
-	out, err := s.Proposals.Resolve(ctx, access, p.id, r)
-	p.followup = out.Proposal.FollowupID
-	return err
+// to returns a decision without a note.
+func to(status proposal.Status) func() (proposal.Resolution, error) {
+	return func() (proposal.Resolution, error) { return proposal.Resolution{Status: status}, nil }
+}
+
+// addDecision adds a change of the status by an admin. choose is called when its time has come.
+func (s *seeding) addDecision(
+	p *filedProposal, admin string, at time.Time, choose func() (proposal.Resolution, error),
+) {
+	s.by("user:"+admin, at, "decide "+p.String(), identity.ResolveProposal,
+		func(ctx context.Context, a identity.Access) error {
+			r, err := choose()
+			if err != nil {
+				return err
+			}
+			out, err := s.Proposals.Resolve(ctx, a, p.id, r)
+			p.followup = out.Proposal.FollowupID
+			return err
+		})
 }
 
 // addWork adds what happens to the follow-up of an approved proposal.
@@ -134,39 +135,33 @@ func (s *seeding) addWork(p *filedProposal, decided time.Time, end ending) {
 	assigned := decided.Add(min(3*time.Hour, left/8))
 	started := assigned.Add(min(day/2, left/8))
 	done := started.Add(min(3*day, left/4))
-	s.line.at(assigned, "assign the follow-up of "+p.String(), func(ctx context.Context) error {
-		return s.change(ctx, p.followup, "user:"+end.by, followup.Edit{Assignee: &end.work.to})
-	})
+	s.addChange(p, assigned, "user:"+end.by, followup.Edit{Assignee: &end.work.to})
 	status := end.work.status
 	switch {
 	case strings.HasPrefix(end.work.to, "agent:"):
 		s.addFollowupTask(p, end.work, started, done)
 	case status == followup.Done:
-		s.addChange(p, started, end.work.to, followup.InProgress)
-		s.addChange(p, done, end.work.to, followup.Done)
+		s.addStatus(p, started, end.work.to, followup.InProgress)
+		s.addStatus(p, done, end.work.to, followup.Done)
 	case status != followup.Open:
-		s.addChange(p, started, end.work.to, status)
+		s.addStatus(p, started, end.work.to, status)
 	}
 	if end.status == proposal.Resolved {
-		s.line.at(done.Add(time.Hour), "resolve "+p.String(), func(ctx context.Context) error {
-			return s.decide(ctx, p, end.by, proposal.Resolution{Status: proposal.Resolved})
+		s.addDecision(p, end.by, done.Add(time.Hour), to(proposal.Resolved))
+	}
+}
+
+func (s *seeding) addStatus(p *filedProposal, at time.Time, by string, status followup.Status) {
+	s.addChange(p, at, by, followup.Edit{Status: &status})
+}
+
+// addChange adds a change of the follow-up of a proposal.
+func (s *seeding) addChange(p *filedProposal, at time.Time, by string, e followup.Edit) {
+	s.by(by, at, "change the follow-up of "+p.String(), identity.ChangeFollowup,
+		func(ctx context.Context, a identity.Access) error {
+			_, err := s.Followups.Change(ctx, a, p.followup, e)
+			return err
 		})
-	}
-}
-
-func (s *seeding) addChange(p *filedProposal, at time.Time, by string, status followup.Status) {
-	s.line.at(at, "change the follow-up of "+p.String(), func(ctx context.Context) error {
-		return s.change(ctx, p.followup, by, followup.Edit{Status: &status})
-	})
-}
-
-func (s *seeding) change(ctx context.Context, id, by string, e followup.Edit) error {
-	access, err := s.as(by, identity.ChangeFollowup)
-	if err != nil {
-		return err
-	}
-	_, err = s.Followups.Change(ctx, access, id, e)
-	return err
 }
 
 // addChores adds follow-ups that people created by hand.
@@ -183,20 +178,17 @@ func (s *seeding) addChores() {
 	} {
 		made := s.line.before(s.line.ago(days(c.age)))
 		p := &filedProposal{title: c.title}
-		s.line.at(made, "create the follow-up "+c.title, func(ctx context.Context) error {
-			access, err := s.as(c.by, identity.CreateFollowup)
-			if err != nil {
+		s.by(c.by, made, "create the follow-up "+c.title, identity.CreateFollowup,
+			func(ctx context.Context, a identity.Access) error {
+				out, err := s.Followups.Create(ctx, a, followup.Creation{Title: c.title, Assignee: c.to})
+				p.followup = out.Followup.ID
 				return err
-			}
-			out, err := s.Followups.Create(ctx, access, followup.Creation{Title: c.title, Assignee: c.to})
-			p.followup = out.Followup.ID
-			return err
-		})
+			})
 		if c.status == followup.Done {
-			s.addChange(p, made.Add(2*time.Hour), c.by, followup.InProgress)
+			s.addStatus(p, made.Add(2*time.Hour), c.by, followup.InProgress)
 		}
 		if c.status != followup.Open {
-			s.addChange(p, made.Add(day), c.by, c.status)
+			s.addStatus(p, made.Add(day), c.by, c.status)
 		}
 	}
 }

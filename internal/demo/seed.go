@@ -39,7 +39,8 @@ func Seed(ctx context.Context, o SeedOptions) error {
 		Services: o.Services, line: newTimeline(o.Clock, o.Now), receiver: o.Receiver,
 		filed: map[string]*filedProposal{}, leases: map[string]string{}, used: map[string]time.Time{},
 	}
-	s.addMembers()
+	s.addPeople()
+	s.addAgents()
 	s.addKeys()
 	s.addWebhooks()
 	s.addNotes()
@@ -61,56 +62,46 @@ func Seed(ctx context.Context, o SeedOptions) error {
 	return o.Touch(ctx, s.used)
 }
 
-func (s *seeding) asAdmin(action identity.Action) (identity.Access, error) {
-	return s.as("user:"+Founding.Admin, action)
+// act is what a member does with the proof that it may.
+type act func(context.Context, identity.Access) error
+
+// by adds a step of a member to the timeline.
+func (s *seeding) by(who string, at time.Time, what string, action identity.Action, do act) {
+	s.line.at(at, what, func(ctx context.Context) error {
+		access, err := s.as(who, action)
+		if err != nil {
+			return err
+		}
+		return do(ctx, access)
+	})
 }
 
-// addMembers adds the people, the services and the agents.
-func (s *seeding) addMembers() {
-	for _, p := range append(people, leftCompany) {
-		s.line.at(s.line.ago(p.joined), "create "+p.id, func(ctx context.Context) error {
-			access, err := s.asAdmin(identity.ManageMembers)
-			if err != nil {
-				return err
-			}
-			_, err = s.OrgAdmin.CreateMember(ctx, access, p.kind, p.id, p.name, p.admin)
+// byAdmin adds a step of the first admin.
+func (s *seeding) byAdmin(age time.Duration, what string, action identity.Action, do act) {
+	s.by("user:"+Founding.Admin, s.line.ago(age), what, action, do)
+}
+
+// addPeople adds the people and services, one who left, and an invitation that is open.
+func (s *seeding) addPeople() {
+	const left, invited = 10 * day, 2 * day
+	for n, p := range append(people, leftCompany) {
+		s.byAdmin(p.joined, "create "+p.id, identity.ManageMembers, func(ctx context.Context, a identity.Access) error {
+			_, err := s.OrgAdmin.CreateMember(ctx, a, p.kind, p.id, p.name, p.admin)
 			return err
 		})
-	}
-	for n, p := range people {
-		if p.kind == identity.User {
-			s.addSignIn(p.id, s.line.ago(p.joined-20*time.Minute))
+		if p.kind == identity.User && p != leftCompany {
+			s.addSignIn(p.id, s.line.ago(p.joined-time.Hour))
 			s.addSignIn(p.id, s.line.ago(time.Duration(1+n*n)*time.Hour))
 		}
 	}
-	s.line.at(s.line.ago(10*day), "disable "+leftCompany.id, func(ctx context.Context) error {
-		access, err := s.asAdmin(identity.ManageMembers)
-		if err != nil {
-			return err
-		}
+	s.byAdmin(left, "disable", identity.ManageMembers, func(ctx context.Context, a identity.Access) error {
 		gone := true
 		who := identity.Principal{Org: Founding.Org, Kind: leftCompany.kind, ID: leftCompany.id}
-		_, err = s.OrgAdmin.UpdateMember(ctx, access, who, identity.MemberEdit{Disabled: &gone})
+		_, err := s.OrgAdmin.UpdateMember(ctx, a, who, identity.MemberEdit{Disabled: &gone})
 		return err
 	})
-	for n, a := range agents {
-		s.line.at(s.line.ago(28*day-time.Duration(n)*time.Hour), "register "+a.ID, func(ctx context.Context) error {
-			access, err := s.asAdmin(identity.ManageAgents)
-			if err != nil {
-				return err
-			}
-			a.Org = Founding.Org
-			a.Describe(a.Profile.Skills)
-			_, err = s.Agents.Create(ctx, access, a)
-			return err
-		})
-	}
-	s.line.at(s.line.ago(2*day), "invite", func(ctx context.Context) error {
-		access, err := s.asAdmin(identity.ManageMembers)
-		if err != nil {
-			return err
-		}
-		_, _, err = s.OrgAdmin.Invite(ctx, access, identity.InvitationRequest{User: "oksana", Name: "Oksana Bondar"})
+	s.byAdmin(invited, "invite", identity.ManageMembers, func(ctx context.Context, a identity.Access) error {
+		_, _, err := s.OrgAdmin.Invite(ctx, a, identity.InvitationRequest{User: "oksana", Name: "Oksana Bondar"})
 		return err
 	})
 }
@@ -124,15 +115,23 @@ func (s *seeding) addSignIn(user string, at time.Time) {
 	})
 }
 
+func (s *seeding) addAgents() {
+	for n, a := range agents {
+		age := 28*day - time.Duration(n)*time.Hour
+		s.byAdmin(age, "register "+a.ID, identity.ManageAgents, func(ctx context.Context, by identity.Access) error {
+			a.Org = Founding.Org
+			a.Describe(a.Profile.Skills)
+			_, err := s.Agents.Create(ctx, by, a)
+			return err
+		})
+	}
+}
+
 // addKeys adds the keys. Nobody gets to know their secrets: the workers of the demo need none.
 func (s *seeding) addKeys() {
 	for _, k := range keys {
 		id := ""
-		s.line.at(s.line.ago(k.made), "create key "+k.name, func(ctx context.Context) error {
-			access, err := s.asAdmin(identity.ManageKeys)
-			if err != nil {
-				return err
-			}
+		s.byAdmin(k.made, "create key "+k.name, identity.ManageKeys, func(ctx context.Context, a identity.Access) error {
 			owner, err := identity.ParseRef(Founding.Org, k.owner)
 			if err != nil {
 				return err
@@ -141,19 +140,15 @@ func (s *seeding) addKeys() {
 			if k.ends > 0 {
 				r.ExpiresAt = s.line.end.Add(k.ends)
 			}
-			made, _, err := s.OrgAdmin.CreateKey(ctx, access, r)
+			made, _, err := s.OrgAdmin.CreateKey(ctx, a, r)
 			if id = made.ID; k.used > 0 {
 				s.used[id] = s.line.ago(k.used)
 			}
 			return err
 		})
 		if k.revoked > 0 {
-			s.line.at(s.line.ago(k.revoked), "revoke key "+k.name, func(ctx context.Context) error {
-				access, err := s.asAdmin(identity.ManageKeys)
-				if err != nil {
-					return err
-				}
-				_, err = s.OrgAdmin.RevokeKey(ctx, access, id)
+			s.byAdmin(k.revoked, "revoke key", identity.ManageKeys, func(ctx context.Context, a identity.Access) error {
+				_, err := s.OrgAdmin.RevokeKey(ctx, a, id)
 				return err
 			})
 		}
@@ -163,29 +158,24 @@ func (s *seeding) addKeys() {
 // addWebhooks adds a webhook that works, one whose receiver is gone, and one that is paused. They
 // are behind the log when the server starts, so that it delivers the events since then.
 func (s *seeding) addWebhooks() {
+	decisions := []event.Type{event.ProposalApproved, event.ProposalRejected, event.ProposalResolved, event.TaskFailed}
 	for _, w := range []struct {
 		age time.Duration
 		webhook.Creation
 	}{
 		{9 * day, webhook.Creation{
-			URL: s.receiver + hookPath, Description: "Decisions to the planning board",
-			Types: []event.Type{event.ProposalApproved, event.ProposalRejected, event.ProposalResolved, event.TaskFailed},
+			URL: s.receiver + hookPath, Description: "Decisions to the planning board", Types: decisions,
 		}},
 		{3 * day, webhook.Creation{
-			URL: s.receiver + gonePath, Description: "Old status page",
-			Types: []event.Type{event.TaskFailed},
+			URL: s.receiver + gonePath, Description: "Old status page", Types: []event.Type{event.TaskFailed},
 		}},
 		{2 * day, webhook.Creation{
 			URL: s.receiver + hookPath + "/chat", Description: "Channel #improvements", Format: webhook.Slack,
 			State: webhook.Paused, Types: []event.Type{event.ProposalSubmitted},
 		}},
 	} {
-		s.line.at(s.line.ago(w.age), "create webhook", func(ctx context.Context) error {
-			access, err := s.asAdmin(identity.ManageWebhooks)
-			if err != nil {
-				return err
-			}
-			_, _, err = s.Webhooks.Create(ctx, access, w.Creation)
+		s.byAdmin(w.age, "create webhook", identity.ManageWebhooks, func(ctx context.Context, a identity.Access) error {
+			_, _, err := s.Webhooks.Create(ctx, a, w.Creation)
 			return err
 		})
 	}
@@ -197,12 +187,8 @@ func (s *seeding) addNotes() {
 		{Title: "Needs numbers", Text: "Please add how often this happens and what it costs us, and submit it again."},
 		{Title: "Next quarter", Text: "Good idea, but not before the warehouse move. We look at it again in January."},
 	} {
-		s.line.at(s.line.ago(24*day), "save note "+n.Title, func(ctx context.Context) error {
-			access, err := s.asAdmin(identity.ManageNotes)
-			if err != nil {
-				return err
-			}
-			_, err = s.Proposals.CreateNote(ctx, access, n)
+		s.byAdmin(24*day, "save note", identity.ManageNotes, func(ctx context.Context, a identity.Access) error {
+			_, err := s.Proposals.CreateNote(ctx, a, n)
 			return err
 		})
 	}
@@ -210,7 +196,7 @@ func (s *seeding) addNotes() {
 
 // followup reads a follow-up.
 func (s *seeding) followup(ctx context.Context, id string) (followup.Followup, error) {
-	access, err := s.asAdmin(identity.ReadFollowup)
+	access, err := s.as("user:"+Founding.Admin, identity.ReadFollowup)
 	if err != nil {
 		return followup.Followup{}, err
 	}

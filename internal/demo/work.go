@@ -34,7 +34,7 @@ func (c *Company) work(ctx context.Context, agent, name string) {
 			}
 		}
 		if c.report(ctx, err) {
-			c.sleep(ctx, beatsAfter*c.Beat)
+			c.sleep(ctx, beatsAfter*c.beat)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func (c *Company) work(ctx context.Context, agent, name string) {
 func (c *Company) do(stop context.Context, post dispatch.Post, worker string, a dispatch.Assignment) error {
 	ctx := context.WithoutCancel(stop)
 	for _, r := range reportsOn(&a.Task) {
-		if !c.sleep(stop, c.Beat+c.upTo(c.Beat)) {
+		if !c.sleep(stop, c.beat+c.upTo(c.beat)) {
 			return c.Workers.Return(ctx, post, a.Lease.Token)
 		}
 		r.Extend = workLease
