@@ -135,7 +135,8 @@ var keys = []key{
 	{"agent:" + offline, "pilot", []string{"svc:a2a:serve"}, 18 * day, 0, 2 * day, 0},
 	{"service:helpdesk", "ticket hook", []string{"svc:a2a:write", "agent:support-triage"}, 27 * day, 0, time.Minute, 0},
 	{
-		"service:billing", "invoice inbox", []string{"svc:a2a:write", "agent:invoice-reader"},
+		"service:billing", "invoice inbox",
+		[]string{"svc:a2a:write", "agent:invoice-reader"},
 		26 * day, 11 * day, 8 * time.Minute, 0,
 	},
 	{"service:ci", "release pipeline", []string{"svc:a2a:write", "svc:tasks:read"}, 20 * day, 0, 6 * time.Minute, 0},
