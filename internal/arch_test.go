@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"internal/app"},
 	{
 		"internal/rest", "internal/a2a", "internal/mcp", "internal/web", "internal/authserver", "internal/sso",
-		"internal/store", "internal/store/storetest", "internal/config", "internal/clilogin",
+		"internal/store", "internal/store/storetest", "internal/config", "internal/clilogin", "internal/demo",
 	},
 	{"internal/httpx", "internal/wire"},
 	{"internal/dispatch", "internal/webhook"},

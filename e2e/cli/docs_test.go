@@ -64,6 +64,8 @@ type session struct {
 
 var (
 	serveLine = regexp.MustCompile(`^(?:go run \./cmd/)?parley serve(| [^&]*)\n$`)
+	// demoLine starts a demo. It does not serve the other commands of a document.
+	demoLine = regexp.MustCompile(`^(?:go run \./cmd/)?parley serve --demo\n$`)
 	// workerLine is a worker that a reader starts in another terminal. It runs in the background.
 	workerLine = regexp.MustCompile(`^PARLEY_KEY=\$WORKER_KEY (?:go run|python3) [^&]*\n$`)
 	shownPort  = regexp.MustCompile(`127\.0\.0\.1:\d+`)
@@ -77,6 +79,8 @@ func (d *document) run(t *testing.T) {
 	place := map[int]int{} // block → index of its output
 	for i, b := range d.blocks {
 		switch {
+		case b.lang == "sh" && demoLine.MatchString(b.text):
+			startDemo(t)
 		case b.lang == "sh" && workerLine.MatchString(b.text):
 			script += strings.TrimSuffix(b.text, "\n") + " > /dev/null 2>&1 &\n"
 		case b.lang == "sh" && !serveLine.MatchString(b.text):
@@ -138,7 +142,9 @@ func startSession(t *testing.T, d *document) *session {
 		t.Fatal(err)
 	}
 	shims(t, filepath.Join(dir, "shims"))
-	at := slices.IndexFunc(d.blocks, func(b block) bool { return b.lang == "sh" && serveLine.MatchString(b.text) })
+	at := slices.IndexFunc(d.blocks, func(b block) bool {
+		return b.lang == "sh" && serveLine.MatchString(b.text) && !demoLine.MatchString(b.text)
+	})
 	if at < 0 {
 		t.Fatalf("%s has commands, but none that starts a server", d.name)
 	}

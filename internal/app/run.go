@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/config"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/web"
 )
 
 // Output holds the writers of a server: stdout gets its URL and the first key, stderr the log.
@@ -22,12 +23,15 @@ type Output struct {
 }
 
 // Run serves until ctx ends, then shuts down.
-func Run(ctx context.Context, cfg config.Config, out Output) error {
+func Run(ctx context.Context, cfg config.Config, out Output) error { return run(ctx, cfg, out, nil) }
+
+// run is Run. demo is nil unless the server has a demo.
+func run(ctx context.Context, cfg config.Config, out Output, demo *stage) error {
 	log, err := NewLogger(out.Stderr, cfg)
 	if err != nil {
 		return err
 	}
-	s, err := New(ctx, cfg, log)
+	s, err := newServer(ctx, cfg, log, settings{now: Now, cost: web.StandardCost, demo: demo})
 	if err != nil {
 		return err
 	}
@@ -89,6 +93,8 @@ type greeting struct {
 	Address   string `json:"address"`
 	PublicURL string `json:"public_url,omitempty"`
 	Store     string `json:"store"`
+	Demo      bool   `json:"demo,omitempty"`
+	Temporary bool   `json:"temporary,omitempty"` // the store is removed when the server stops
 	Org       string `json:"org,omitempty"`
 	User      string `json:"user,omitempty"`
 	Key       string `json:"key,omitempty"`
@@ -99,6 +105,9 @@ type greeting struct {
 // greet prints the URL, the first key, and the command for another key.
 func (s *Server) greet(out Output, another string) error {
 	g := greeting{Address: s.URL(), PublicURL: s.cfg.PublicURL, Store: StoreName(s.cfg.Store)}
+	if s.stage != nil {
+		g.Demo, g.Temporary = true, s.stage.temporary
+	}
 	if s.first != nil {
 		base := s.URL()
 		if s.cfg.TLS() && s.cfg.PublicURL != "" {
@@ -118,6 +127,12 @@ func (s *Server) greet(out Output, another string) error {
 		fmt.Fprintf(&b, "Public URL: %s\n", g.PublicURL)
 	}
 	fmt.Fprintf(&b, "Data: %s\n", g.Store)
+	if g.Temporary {
+		b.WriteString("The data is removed when the server stops; --data keeps it.\n")
+	}
+	if g.Demo {
+		fmt.Fprintf(&b, "\nThis is a demo: %s has a month of history, and programs play its agents.\n", s.first.Org.Name)
+	}
 	if g.Key != "" {
 		fmt.Fprintf(&b, "\nThe store was empty: org %q and its user %q were created.\n", g.Org, g.User)
 		fmt.Fprintf(&b, "This is the first key. It is shown once:\n\n  %s\n\nTry it:\n\n  %s\n\n", g.Key, g.Curl)

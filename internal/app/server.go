@@ -76,6 +76,7 @@ type Server struct {
 	metricsHTTP     *http.Server
 
 	first    *identity.First
+	stage    *stage // nil: this is no demo
 	link     string // URL to set the first password; empty: none
 	accounts *account.Accounts
 	oauth    *oauth.Service
@@ -94,15 +95,17 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Server, err
 	return newServer(ctx, cfg, log, settings{now: Now, cost: web.StandardCost})
 }
 
-// settings are what only tests change.
+// settings are what only tests and the demo change.
 type settings struct {
 	now  func() time.Time // clock of OAuth grants
 	cost web.Cost         // of hashing a password
+	demo *stage           // nil: none
 }
 
 func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, t settings) (_ *Server, err error) {
 	s := &Server{
 		cfg: cfg, log: log, now: t.now, cost: t.cost, files: maxFiles(), unlock: func() {}, failed: make(chan error, 2),
+		stage: t.demo,
 	}
 	defer func() {
 		if err != nil {
@@ -192,7 +195,7 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, t setti
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	// Bootstrap last: the first key is shown once, and would be lost if New failed after it.
-	if s.first, err = identity.NewOperator(s.store.IdentityStores(), Now, ids.next).Bootstrap(ctx); err != nil {
+	if err = s.bootstrap(ctx, ids); err != nil {
 		return nil, fmt.Errorf("prepare the empty store: %w", err)
 	}
 	if err := s.newFirstLink(ctx); err != nil {
@@ -286,6 +289,9 @@ func (s *Server) Start() {
 	s.background.Go(func() { s.events.Run(ctx, s.cfg.EventRetention) })
 	if s.bus != nil {
 		s.background.Go(func() { s.listen(ctx) })
+	}
+	if s.stage != nil {
+		s.background.Go(func() { s.stage.company.Run(ctx) })
 	}
 	if s.metricsHTTP != nil {
 		s.background.Go(func() { s.serveMetrics() })

@@ -7,22 +7,31 @@ import (
 
 type serveCmd struct {
 	jsonFlag      `embed:""`
+	Demo          bool `help:"Fill an empty store with a demo: a company with a month of history and agents at work."`
 	config.Config `embed:""`
 }
 
 // Help is shown by --help.
 func (serveCmd) Help() string {
 	return "For the operator. The first start on an empty store creates the org main with the user admin, and prints " +
-		"a first key.\n\nA flag takes precedence over its PARLEY_* variable, and a variable over the file of " +
+		"a first key.\n\nWith --demo, an empty store is filled with a company, and programs play its agents. Without " +
+		"--data or --database, that store is a folder that is removed when the server stops." +
+		"\n\nA flag takes precedence over its PARLEY_* variable, and a variable over the file of " +
 		"--config.\n\n" + examples(
 		"parley serve",
+		"parley serve --demo",
 		"parley serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --data /var/lib/parley",
 		"parley serve --database postgres://parley@db/parley --public-url https://parley.example --log-format json",
 	)
 }
 
 func (c *serveCmd) Run(e *env) error {
-	return app.Run(e.ctx, c.Config, app.Output{Stdout: e.stdout, Stderr: e.stderr, JSON: c.JSON})
+	out := app.Output{Stdout: e.stdout, Stderr: e.stderr, JSON: c.JSON}
+	if !c.Demo {
+		return app.Run(e.ctx, c.Config, out)
+	}
+	temporary := c.Database == "" && config.SourceOf(e.kong, "data") == config.FromDefault
+	return app.RunDemo(e.ctx, c.Config, temporary, out)
 }
 
 type migrateCmd struct {

@@ -109,14 +109,25 @@ type First struct {
 	Secret string
 }
 
+// Founding names the first org and its first admin.
+type Founding struct {
+	Org, OrgName     string
+	Admin, AdminName string
+}
+
 // Bootstrap creates the org "main", its user "admin" and a key with every scope, if the
 // store has no org yet. Otherwise it returns nil.
 func (o *Operator) Bootstrap(ctx context.Context) (*First, error) {
-	org, err := o.newOrg("main", "Main")
+	return o.Found(ctx, Founding{Org: "main", OrgName: "Main", Admin: "admin", AdminName: "Admin"})
+}
+
+// Found is Bootstrap with other names.
+func (o *Operator) Found(ctx context.Context, f Founding) (*First, error) {
+	org, err := o.newOrg(f.Org, f.OrgName)
 	if err != nil {
 		return nil, err
 	}
-	admin, err := NewMember(Principal{Org: org.ID, Kind: User, ID: "admin"}, "Admin", true, o.now())
+	admin, err := NewMember(Principal{Org: org.ID, Kind: User, ID: f.Admin}, f.AdminName, true, o.now())
 	if err != nil {
 		return nil, err
 	}
