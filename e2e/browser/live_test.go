@@ -57,14 +57,20 @@ func TestLiveProposal(t *testing.T) {
 	bob := d.site.tab(t, d.site.signIn(t, "bob", false))
 	bob.follows("/proposals/" + id)
 	bob.write(bob.field("Comment on your vote (optional)"), "I am still typing")
+	phone, err := d.site.keyOf("user:bob", read, write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	phone.do(t, "POST /proposals/"+id+"/vote", object{"vote": "against", "comment": "From my phone."})
+	bob.sees("From my phone.") // the comment of his vote, which the field would show
 	d.openPage("/proposals/" + id)
 	d.click(button, "For")
 	bob.sees("1 for", "voted for")
 	if got := js[string](bob, "document.activeElement.value"); got != "I am still typing" {
 		t.Errorf("the field has %q, want what was typed", got)
 	}
-	if n := js[int](bob, "document.querySelectorAll('#votes li').length"); n != 1 {
-		t.Errorf("%d votes are listed, want 1", n)
+	if n := js[int](bob, "document.querySelectorAll('#votes li').length"); n != 2 {
+		t.Errorf("%d votes are listed, want 2", n)
 	}
 	bob.click(button, "Against")
 	d.sees("1 against", "I am still typing")

@@ -23,14 +23,15 @@ func TestServerSentEvents(t *testing.T) {
 	s := NewSSE(w)
 	for _, err := range []error{
 		s.Event(7, []byte(`{"a":1}`)), s.Flush(), s.Flush(), s.Comment(), s.Retry(1500 * time.Millisecond),
-		s.Named(8, "proposal.voted", []byte(`{"b":`), []byte(`2}`)), s.Position(9), s.Flush(),
+		s.Named(8, "proposal.voted", []byte(`{"b":`), []byte(`2}`)), s.Position(9),
+		s.Unnumbered("signed-out", []byte("{}")), s.Flush(),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	const want = "id: 7\ndata: {\"a\":1}\n\n:\n\nretry: 1500\n\n" +
-		"id: 8\nevent: proposal.voted\ndata: {\"b\":2}\n\n:\nid: 9\n\n"
+		"id: 8\nevent: proposal.voted\ndata: {\"b\":2}\n\n:\nid: 9\n\nevent: signed-out\ndata: {}\n\n"
 	if got := w.Body.String(); got != want || !w.Flushed {
 		t.Errorf("got %q, want %q and a flush", got, want)
 	}

@@ -315,10 +315,14 @@ func TestLiveCollectsBursts(t *testing.T) {
 	l.want("hello")
 	start := time.Now()
 	var last int64
-	for range 20 {
-		burst := make([]event.Event, 100)
+	for n := range 361 {
+		size := 5
+		if n == 360 {
+			size = 200 // more than one hint names
+		}
+		burst := make([]event.Event, size)
 		for i := range burst {
-			burst[i] = happened(event.ProposalVoted, fmt.Sprintf("proposal:%d", i), event.Members)
+			burst[i] = happened(event.ProposalVoted, fmt.Sprintf("proposal:%d-%d", n, i), event.Members)
 		}
 		burst[0].Type = event.ProposalEdited
 		last = o.happen(burst...)
