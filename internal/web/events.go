@@ -135,7 +135,7 @@ func typeChoices(filter string) []typeChoice {
 	groups := typeGroups([]event.Type{event.Type(filter)})
 	out := make([]typeChoice, len(groups))
 	for i, g := range groups {
-		all := event.Subjects[i] + groupSuffix
+		all := g.About + groupSuffix
 		out[i] = typeChoice{typeGroup: g, All: all, Selected: filter == all}
 	}
 	return out

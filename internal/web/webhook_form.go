@@ -93,6 +93,7 @@ func boxes[T ~string](all []T, chosen []string) []box {
 
 // typeGroup has the types of events about one kind of record.
 type typeGroup struct {
+	About  string // kind of the record
 	Name   string
 	Types  []box
 	Chosen int
@@ -102,7 +103,7 @@ type typeGroup struct {
 func typeGroups(chosen []event.Type) []typeGroup {
 	var out []typeGroup
 	for _, about := range event.Subjects {
-		g := typeGroup{Name: groupNames[about]}
+		g := typeGroup{About: about, Name: groupNames[about]}
 		for _, k := range event.Kinds {
 			if k.About != about {
 				continue
