@@ -199,7 +199,8 @@ func (p *person) signIn() {
 		}); err != nil {
 			p.Error(err)
 		}
-		if status, body, _ := p.allow(addr); status != 200 || !strings.Contains(body, "You can close this window") {
+		if status, body, _ := p.allow(addr); status != 200 || !strings.Contains(body, "<h1>Signed in</h1>") ||
+			!strings.Contains(body, "You can close this tab") {
 			p.Error(status, body)
 		}
 	})

@@ -120,7 +120,8 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 	return router, s.mountPages(router, web.Options{
 		Accounts: s.accounts, OrgAdmin: admin, Proposals: proposals, Followups: followups, Frictions: frictions,
 		Agents: s.agents, Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Events: s.events, Webhooks: s.webhooks,
-		Sessions: s.store.Sessions(), Programs: s.oauth, Providers: s.providers(), PublicURL: s.base(), Logger: s.log, Now: Now,
+		Sessions: s.store.Sessions(), Programs: s.oauth, Providers: s.providers(), PublicURL: s.base(),
+		Logger: s.log, Now: Now,
 	})
 }
 

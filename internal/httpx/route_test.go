@@ -79,7 +79,8 @@ func TestRefusalsArePagesForPeople(t *testing.T) {
 	} {
 		res := send(rt, "GET", c.path, "Accept", c.accept)
 		h := res.Header()
-		if res.Code != http.StatusServiceUnavailable || h.Get("Content-Type") != c.contentType || h.Get("Retry-After") != "1" {
+		if res.Code != http.StatusServiceUnavailable || h.Get("Content-Type") != c.contentType ||
+			h.Get("Retry-After") != "1" {
 			t.Errorf("%s for %s: %d %v, want 503 as %s with Retry-After", c.path, c.accept, res.Code, h, c.contentType)
 		}
 		if c.contentType == "text/html" && res.Body.String() != "The server is busy." {

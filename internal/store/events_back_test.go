@@ -34,8 +34,10 @@ func TestEventsAreReadBackwardsByTheirIndexes(t *testing.T) {
 			index string
 			args  []any // of the last query
 		}{
-			"all":   {event.BackQuery{Filter: everything, Limit: 100}, "events_pkey", window},
-			"types": {event.BackQuery{Filter: event.Filter{Types: event.AgentChanged.Bit()}, Limit: 100}, "events_pkey", window},
+			"all": {event.BackQuery{Filter: everything, Limit: 100}, "events_pkey", window},
+			"types": {
+				event.BackQuery{Filter: event.Filter{Types: event.AgentChanged.Bit()}, Limit: 100}, "events_pkey", window,
+			},
 			"subject": {
 				event.BackQuery{Filter: event.Filter{Subject: "agent:500"}, Limit: 10}, "event_subjects_pkey",
 				[]any{"org7", "agent:500", int64(1), int64(2000)},

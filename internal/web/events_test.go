@@ -31,7 +31,8 @@ func TestEventsAreShownToThoseWhoMaySeeThem(t *testing.T) {
 	mine := o.happens(event.TaskInputRequired, "task:t-1", event.Only("user:bob"), `{"id":"t-1","agent":"scout"}`)
 	draft := o.happens(event.ProposalDrafted, "proposal:prop-2", event.Draft("user:ada"), `{"title":"Half a thought"}`)
 	o.ada.get("/events").want(http.StatusOK, all.ID, admins.ID, mine.ID, draft.ID,
-		`user:ada submitted the proposal “Sleep more”`, `href="/orgs/acme/proposals/prop-1"`, `href="/orgs/acme/keys/key-1"`)
+		`user:ada submitted the proposal “Sleep more”`, `href="/orgs/acme/proposals/prop-1"`,
+		`href="/orgs/acme/keys/key-1"`)
 	o.bob.get("/events").want(http.StatusOK, all.ID, mine.ID).lacks(admins.ID, draft.ID, "Deploys", "Half a thought")
 	o.eve.get("/events").want(http.StatusNotFound)
 	o.eve.send(http.MethodGet, "/orgs/globex/events", nil).want(http.StatusOK).lacks(all.ID, "Sleep more")

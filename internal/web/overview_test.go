@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -26,7 +27,8 @@ func (o *office) caller(ref string, scopes ...identity.Scope) *identity.Caller {
 // propose submits an open proposal.
 func (o *office) propose(title string, priority proposal.Priority) string {
 	o.Helper()
-	a, err := identity.Authorize(o.caller("agent:scout", identity.TasksRead, identity.TasksWrite), "acme", identity.SubmitProposal)
+	caller := o.caller("agent:scout", identity.TasksRead, identity.TasksWrite)
+	a, err := identity.Authorize(caller, "acme", identity.SubmitProposal)
 	if err != nil {
 		o.Fatal(err)
 	}
@@ -70,7 +72,8 @@ func (o *office) ask(sender, id string) {
 	if err != nil || len(got.Assignments) != 1 {
 		o.Fatalf("claimed %d, %v, want 1", len(got.Assignments), err)
 	}
-	if _, err := o.Tasks.Report(ctx, post, got.Assignments[0].Lease.Token, task.Report{State: task.InputRequired}); err != nil {
+	lease := got.Assignments[0].Lease.Token
+	if _, err := o.Tasks.Report(ctx, post, lease, task.Report{State: task.InputRequired}); err != nil {
 		o.Fatal(err)
 	}
 }
@@ -95,6 +98,7 @@ func TestTheOverviewShowsWhatWaits(t *testing.T) {
 	o.resolve(o.propose("Yes, too", proposal.Low), proposal.Approved)
 	o.resolve(o.propose("No", proposal.Low), proposal.Rejected)
 	o.ask("user:bob", "t/1")
+	o.ask("service:shop", "t-2")
 	call, err := o.Tasks.Reach(t.Context(), o.caller("service:crm", identity.A2AWrite), "scout")
 	if err != nil {
 		t.Fatal(err)
@@ -118,10 +122,11 @@ func TestTheOverviewShowsWhatWaits(t *testing.T) {
 		`href="/orgs/acme/proposals/` + first + `"`, "The &lt;b&gt;first&lt;/b&gt;", `<b class="num">3</b>`, `67 %`,
 		"scout", `data-live="proposal"`,
 	}
-	o.bob.get("/overview").want(http.StatusOK, append(shared, `href="/orgs/acme/agents/scout/tasks/t%2F1"`, "asks you")...).
-		lacks("Needs attention", "1 key ends", "/tasks?state", "low</a>")
+	mine := append(slices.Clone(shared), `href="/orgs/acme/agents/scout/tasks/t%2F1"`, "asks you")
+	o.bob.get("/overview").want(http.StatusOK, mine...).
+		lacks("Needs attention", "1 key ends", "/tasks?state", "low</a>", "shop")
 	o.ada.get("/overview").want(http.StatusOK, append(shared, `href="/orgs/acme/tasks?state=input-required"`,
-		"1 key ends within 14 days", `href="/orgs/acme/keys?view=ends"`)...).lacks("asks you")
+		"shop", "1 key ends within 14 days", `href="/orgs/acme/keys?view=ends"`)...).lacks("asks you")
 }
 
 // An agent with waiting tasks needs a worker; one that has a worker does not.
@@ -137,7 +142,8 @@ func TestTheOverviewNamesAgentsWithoutAWorker(t *testing.T) {
 	}}, 0); err != nil {
 		t.Fatal(err)
 	}
-	o.ada.get("/overview").want(http.StatusOK, "1 task waits for scout, which is offline", `href="/orgs/acme/agents/scout"`)
+	o.ada.get("/overview").want(http.StatusOK, "1 task waits for scout, which is offline",
+		`href="/orgs/acme/agents/scout"`)
 	o.bob.get("/overview").want(http.StatusOK).lacks("which is offline")
 }
 

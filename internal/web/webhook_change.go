@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -129,7 +130,7 @@ func (v *visit) sendNow(
 	if d.Outcome != delivery.Delivered {
 		return v.done(page, refusal("The receiver did not accept the event: "+harmless(d.Error)))
 	}
-	return v.done(page, "The receiver accepted the event with status "+strconv.Itoa(d.Status)+" after "+took(d.Latency)+".")
+	return v.done(page, fmt.Sprintf("The receiver accepted the event with status %d after %s.", d.Status, took(d.Latency)))
 }
 
 // sinceFormat is the format of a field for a date and a time.

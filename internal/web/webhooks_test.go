@@ -126,7 +126,8 @@ func TestANewReceiverNeedsThePassword(t *testing.T) {
 	moved := []string{"version", "2", "url", "https://elsewhere.example/", "format", "cloudevents"}
 	o.ada.post(page, moved...).want(http.StatusUnprocessableEntity, "Is required", "https://elsewhere.example/")
 	o.ada.post(page, append(moved, "password", rightPassword)...).leads(o.ada, "was changed", "https://elsewhere.example/")
-	o.ada.post(page, append(moved, "description", "y")...).want(http.StatusPreconditionFailed, "Another user has changed it")
+	o.ada.post(page, append(moved, "description", "y")...).
+		want(http.StatusPreconditionFailed, "Another user has changed it")
 	o.ada.post(page, "url", "https://elsewhere.example/").want(http.StatusBadRequest)
 	for _, c := range [][3]string{
 		{"url", "ftp://x", "Must be an absolute URL"},
@@ -151,7 +152,8 @@ func TestDeliveriesOfAWebhookAreShownAndRepeated(t *testing.T) {
 	o := newOffice(t)
 	page, _ := o.ada.hook()
 	before := time.Now().Add(-time.Minute).UTC().Format("2006-01-02T15:04")
-	e := event.New("acme", event.AgentChanged, orgtest.Now(), "agent:scout", "user:ada", event.Members, []byte(`{"name":"S"}`))
+	e := event.New("acme", event.AgentChanged, orgtest.Now(), "agent:scout", "user:ada", event.Members,
+		[]byte(`{"name":"S"}`))
 	if err := o.Store.Events().Append(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +169,8 @@ func TestDeliveriesOfAWebhookAreShownAndRepeated(t *testing.T) {
 	o.ada.post(page+"/redeliver", "event_id", "<x>").want(http.StatusUnprocessableEntity, "must be the id of an event")
 
 	o.ada.post(page+"/redeliver", "since", "yesterday").want(http.StatusUnprocessableEntity, `id="err-since"`)
-	o.ada.post(page+"/redeliver", "since", "2999-01-01T00:00").want(http.StatusUnprocessableEntity, "Must be a time in the past")
+	o.ada.post(page+"/redeliver", "since", "2999-01-01T00:00").
+		want(http.StatusUnprocessableEntity, "Must be a time in the past")
 	o.ada.post(page+"/redeliver", "since", "").want(http.StatusUnprocessableEntity, `id="err-since"`)
 	o.ada.post(page+"/redeliver", "since", before).leads(o.ada, "are sent again now")
 	o.ada.post(page+"/redeliver", "since", before).leads(o.ada, "nothing is sent again") // they wait already
