@@ -45,12 +45,13 @@ func TestDemoScreenshots(t *testing.T) {
 	}
 	begin(t)
 	w := enterDemo(t)
-	for _, shot := range []struct{ name, path, scheme string }{
-		{"proposals", "/proposals", "light"},
-		{"agent", "/agents/support-triage", "dark"},
+	for _, shot := range []struct{ name, path, scheme, until string }{
+		{"proposals", "/proposals", "light", "document.querySelector('#pane .pane-in') !== null"},
+		{"agent", "/agents/support-triage", "dark", "document.querySelector('main a[href*=\"/tasks/\"]') !== null"},
 	} {
 		w.set(viewport(1280, 860), scheme(shot.scheme))
 		w.openPage(shot.path)
+		w.waitFor(shot.until)
 		picture := call(w, page.CaptureScreenshot, page.CaptureScreenshotParams{}).Data
 		if err := os.WriteFile(filepath.Join(dir, shot.name+".png"), picture, 0o644); err != nil {
 			t.Fatal(err)
