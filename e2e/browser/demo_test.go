@@ -11,7 +11,7 @@ import (
 // enterDemo starts a demo, opens its link and chooses a password.
 func enterDemo(t *testing.T) *tab {
 	t.Helper()
-	s := newSiteOn(t, nil, "--demo")
+	s := newSite(t, "--demo")
 	w := s.tab(t, nil)
 	w.open(s.setup)
 	w.fill("New password", password)
