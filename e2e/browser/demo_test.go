@@ -11,7 +11,7 @@ import (
 // enterDemo starts a demo, opens its link and chooses a password.
 func enterDemo(t *testing.T) *tab {
 	t.Helper()
-	s := newSiteOn(t, nil, "--demo")
+	s := newSite(t, "--demo")
 	w := s.tab(t, nil)
 	w.open(s.setup)
 	w.fill("New password", password)
@@ -45,12 +45,13 @@ func TestDemoScreenshots(t *testing.T) {
 	}
 	begin(t)
 	w := enterDemo(t)
-	for _, shot := range []struct{ name, path, scheme string }{
-		{"proposals", "/proposals", "light"},
-		{"agent", "/agents/support-triage", "dark"},
+	for _, shot := range []struct{ name, path, scheme, until string }{
+		{"proposals", "/proposals", "light", "document.querySelector('#pane .pane-in') !== null"},
+		{"agent", "/agents/support-triage", "dark", "document.querySelector('main a[href*=\"/tasks/\"]') !== null"},
 	} {
 		w.set(viewport(1280, 860), scheme(shot.scheme))
 		w.openPage(shot.path)
+		w.waitFor(shot.until)
 		picture := call(w, page.CaptureScreenshot, page.CaptureScreenshotParams{}).Data
 		if err := os.WriteFile(filepath.Join(dir, shot.name+".png"), picture, 0o644); err != nil {
 			t.Fatal(err)

@@ -25,7 +25,12 @@ type demoGreeting struct {
 
 func startDemo(t *testing.T, args ...string) (*servertest.Process, demoGreeting) {
 	t.Helper()
-	s := start(t, append([]string{"--demo", "--json"}, args...)...)
+	dir := t.TempDir() // also for the store: a server that is killed does not remove it
+	s, err := startServer(dir, cleanEnv(dir, "TMPDIR="+dir), append([]string{"--demo", "--json"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Kill)
 	var g demoGreeting
 	if err := json.Unmarshal([]byte(s.Stdout.String()), &g); err != nil {
 		t.Fatalf("%v: %s", err, &s.Stdout)
