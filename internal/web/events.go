@@ -146,7 +146,11 @@ func (v *visit) eventRow(e *event.Event) eventRow {
 		Event: *e, Line: webhook.Say(e), ByType: link(v.base()+"/events", "type", string(e.Type)),
 		BySubject: link(v.base()+"/events", "subject", e.Subject),
 	}
-	if page := webhook.Page(e); page != "" {
+	uid, isTask := strings.CutPrefix(e.Subject, "task:")
+	switch page := webhook.Page(e); {
+	case isTask && v.may(identity.ReadTasks):
+		out.Page = v.orgTaskPath(uid)
+	case page != "":
 		out.Page = v.base() + page
 	}
 	out.JSON, out.Cut = plainJSON(e.Data)

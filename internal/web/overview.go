@@ -43,7 +43,7 @@ type openCount struct {
 type askingRow struct {
 	task.Task
 	Sender string // a ref
-	Href   string // page of the task for its sender; otherwise of the agent
+	Href   string // page of the task; "" if another org has it
 	Mine   bool
 	Access bool // asks for an authorization
 }
@@ -128,7 +128,7 @@ func (v *visit) fillAsking(out *overviewView) error {
 		case row.Mine:
 			row.Href = v.taskPath(t.Agent, t.ID)
 		case t.Org == v.member.Org:
-			row.Href = v.agentPath(t.Agent)
+			row.Href = v.orgTaskPath(t.UID)
 		}
 		out.Asking = append(out.Asking, row)
 	}
