@@ -111,7 +111,8 @@ func TestConsole(t *testing.T) {
 	w.sees("One file")
 	report(out(", two files", true))
 	w.sees("One file, two files")
-	report(object{"status": "input-required", "message": object{"role": "agent", "parts": []object{textPart("In which folder?")}}})
+	question := object{"role": "agent", "parts": []object{textPart("In which folder?")}}
+	report(object{"status": "input-required", "message": question})
 	w.sees("input-required", "In which folder?")
 	if !js[bool](w, "window.stays === true") {
 		t.Error("the page was loaded again, want it to follow the task in place")

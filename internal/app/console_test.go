@@ -94,18 +94,25 @@ func (s *station) timeline(task string) string {
 	return found[1]
 }
 
+// says is a report with a status and a message.
+func says(status, text string) string {
+	return `{"status":"` + status + `","message":{"role":"agent","parts":[{"type":"text","text":"` + text + `"}]}}`
+}
+
 // A task is followed from the console to its end, and every attempt is on its timeline.
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	s := newStation(t, running(t))
 	s.wants(s.get("/orgs/main/agents"), `id="agents" data-live="agent task" data-live-rows`, `data-key="scout"`, "triage")
 	page := s.send("Look at the deploy")
-	s.wants(s.get("/orgs/main/agents/scout"), `<dt>Waiting</dt><dd class="num"><a class="link" href="/orgs/main/tasks?agent=scout&amp;state=submitted">1<`)
+	s.wants(s.get("/orgs/main/agents/scout"), `<dt>Waiting</dt><dd class="num">`+
+		`<a class="link" href="/orgs/main/tasks?agent=scout&amp;state=submitted">1<`)
 	s.work("DELETE", "leases/"+s.claim("first"), "")
 	lease := s.claim("second-worker")
-	s.work("POST", "leases/"+lease, `{"artifacts":[{"artifact_id":"out","parts":[{"type":"text","text":"half "}]}],"extend_seconds":50}`)
+	s.work("POST", "leases/"+lease,
+		`{"artifacts":[{"artifact_id":"out","parts":[{"type":"text","text":"half "}]}],"extend_seconds":50}`)
 	s.wants(s.get(page), "working", "half")
-	s.work("POST", "leases/"+lease, `{"status":"input-required","message":{"role":"agent","parts":[{"type":"text","text":"Which one?"}]}}`)
+	s.work("POST", "leases/"+lease, says("input-required", "Which one?"))
 	s.wants(s.get(page), "Which one?", "Your reply")
 	if res, body := s.do("POST", page, url.Values{"message": {"The last one"}}); res.StatusCode != 200 {
 		t.Fatal(res.Status, body)
@@ -114,8 +121,9 @@ func TestConsole(t *testing.T) {
 	timeline := s.timeline(page)
 	body := s.get(timeline)
 	s.wants(body, "first", "released: the worker handed it back", "second-worker", "input-required", "Which one?", "third",
-		"running", "Lease ends", `<dt>Reports</dt><dd class="num">1 `, "after waiting", `<dt>Heartbeats</dt><dd class="num">1<`, `data-live-task="scout/`)
-	s.work("POST", "leases/"+lease, `{"status":"failed","message":{"role":"agent","parts":[{"type":"text","text":"No disk left"}]}}`)
+		"running", "Lease ends", `<dt>Reports</dt><dd class="num">1 `, "after waiting",
+		`<dt>Heartbeats</dt><dd class="num">1<`, `data-live-task="scout/`)
+	s.work("POST", "leases/"+lease, says("failed", "No disk left"))
 	s.wants(s.get(timeline), "No disk left", "failed")
 	s.wants(s.get("/orgs/main/agents/scout"), `id="failures"`, "No disk left", timeline)
 
@@ -129,7 +137,8 @@ func TestConsole(t *testing.T) {
 	if res, _ := s.do("POST", page+"/again", again); res.Request.URL.Path != second {
 		t.Errorf("a form that is sent twice leads to %s, want %s", res.Request.URL.Path, second)
 	}
-	if res, body := s.do("POST", second+"/cancel", url.Values{}); res.StatusCode != 200 || !strings.Contains(body, "canceled") {
+	if res, body := s.do("POST", second+"/cancel", url.Values{}); res.StatusCode != 200 ||
+		!strings.Contains(body, "canceled") {
 		t.Error(res.Status, body)
 	}
 }
@@ -221,7 +230,8 @@ func TestTasksOfTheOrg(t *testing.T) {
 		return len(rowKey.FindAllString(s.get("/orgs/main/tasks"+query), -1))
 	}
 	for query, want := range map[string]int{
-		"": 50, "?agent=scout": 50, "?agent=echo": 0, "?state=failed": 1, "?state=failed&agent=scout&sender=user:admin&age=1h": 1,
+		"": 50, "?agent=scout": 50, "?agent=echo": 0, "?state=failed": 1,
+		"?state=failed&agent=scout&sender=user:admin&age=1h": 1,
 		"?state=submitted": 50, "?state=completed": 0, "?sender=user:admin": 50, "?sender=main/user:admin": 50,
 		"?sender=user:nobody": 0, "?sender=other/user:admin": 0, "?age=24h": 50, "?age=older-1h": 0,
 	} {
@@ -286,15 +296,17 @@ func TestHostileTask(t *testing.T) {
 	t.Parallel()
 	s := newStation(t, running(t))
 	const evil = `"><script>alert(1)</script>`
+	file := func(name, kind string) any {
+		content := map[string]any{"name": name, "mimeType": kind, "bytes": "PHNjcmlwdD4="}
+		return map[string]any{"type": "file", "file": content}
+	}
 	page := s.send(evil)
 	lease := s.claim("<b>worker</b>")
 	report, err := json.Marshal(map[string]any{
 		"status":  "failed",
 		"message": map[string]any{"role": "agent", "parts": []any{map[string]any{"type": "text", "text": evil}}},
 		"artifacts": []any{map[string]any{"artifact_id": "out", "name": evil, "parts": []any{
-			map[string]any{"type": "file", "file": map[string]any{"name": "a.html", "mimeType": "text/html", "bytes": "PHNjcmlwdD4="}},
-			map[string]any{"type": "file", "file": map[string]any{"name": "a.svg", "mimeType": "image/svg+xml", "bytes": "PHN2Zz4="}},
-			map[string]any{"type": "file", "file": map[string]any{"name": "../a.pdf", "mimeType": "application/pdf", "bytes": "JVBERg=="}},
+			file("a.html", "text/html"), file("a.svg", "image/svg+xml"), file("../a.pdf", "application/pdf"),
 		}}},
 	})
 	if err != nil {
@@ -325,10 +337,11 @@ func TestRefusedWorkers(t *testing.T) {
 	t.Parallel()
 	s := newStation(t, running(t))
 	s.do("POST", "/orgs/main/agents", url.Values{"id": {"other"}, "name": {"Other"}})
-	if code, body := s.call("POST", "/api/v1/agents/other/claim", `{"worker":"w"}`, "Authorization", "Bearer "+s.key); code != 403 {
+	code, body := s.call("POST", "/api/v1/agents/other/claim", `{"worker":"w"}`, "Authorization", "Bearer "+s.key)
+	if code != 403 {
 		t.Fatal(code, body)
 	}
-	s.wants(s.get("/orgs/main/agents/other"), `id="refused"`, "The key is for another agent", "agent:scout"[6:])
+	s.wants(s.get("/orgs/main/agents/other"), `id="refused"`, "The key is for another agent", "scout")
 	if body := s.get("/orgs/main/agents/scout"); strings.Contains(body, `id="refused"`) {
 		t.Error("the other agent shows the refusal, too")
 	}

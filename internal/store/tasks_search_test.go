@@ -35,8 +35,8 @@ func manyTasks(t *testing.T, s *Store, sent time.Time) {
 				CASE WHEN n % 5000 = 1 THEN 1 ELSE 0 END, 2, 10, '', '', 0, 2, '', n, n, 2 FROM numbers`, task.UIDsFrom(sent))
 		x.exec(numbers + `INSERT INTO task_events (org_id, uid, seq, at, data)
 			SELECT org_id, uid, 2, updated_at,
-				'[{"K":"turn","Message":{"Role":"user","Parts":null}},{"K":"status","State":"failed","Message":{"Role":"agent",' ||
-				'"Parts":[{"Kind":"text","Text":"broken"}]}}]'
+				'[{"K":"turn","Message":{"Role":"user","Parts":null}},{"K":"status","State":"failed",' ||
+				'"Message":{"Role":"agent","Parts":[{"Kind":"text","Text":"broken"}]}}]'
 			FROM tasks WHERE org_id = 'a' AND state = 'failed'`)
 		return nil
 	}); err != nil {
@@ -111,7 +111,8 @@ func TestASearchOfTasksReadsALimitedNumberOfRows(t *testing.T) {
 					for i := range found.Tasks {
 						got = append(got, found.Tasks[i].ID)
 					}
-					if found.Partial && (found.Next == "" || len(found.Tasks) > 0 && found.Next > found.Tasks[len(found.Tasks)-1].UID) {
+					if n := len(found.Tasks); found.Partial &&
+						(found.Next == "" || n > 0 && found.Next > found.Tasks[n-1].UID) {
 						t.Fatalf("partial page continues at %q, want the place where it stopped", found.Next)
 					}
 					if q.Before = found.Next; q.Before == "" || pages > 100 {
@@ -200,7 +201,8 @@ func TestFailuresAreFoundByTheirIndex(t *testing.T) {
 		}
 		for _, q := range r.list {
 			if s.d == &sqliteDialect {
-				if steps := strings.Join(plan(t, s, q.sql), "\n"); !strings.Contains(steps, "tasks_failed (org_id=? AND agent_id=?)") {
+				steps := strings.Join(plan(t, s, q.sql), "\n")
+				if !strings.Contains(steps, "tasks_failed (org_id=? AND agent_id=?)") {
 					t.Errorf("plan = %s, want a search of tasks_failed", steps)
 				}
 				continue

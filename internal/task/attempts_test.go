@@ -36,11 +36,15 @@ func TestAttemptsAreDerivedFromTheLog(t *testing.T) {
 	step(task.DecideNew(current, turn("hello"), lease("l1", "one", 10), limits, at(0)))
 	step(task.DecideExpire(current, at(11), at(11)))
 	step(task.DecideClaim(current, *lease("l2", "two", 40), at(12)))
-	step(task.DecideReport(current, "l2", task.Report{State: task.Working, Message: task.Says("half")}, limits, at(13), at(13)))
-	step(task.DecideReport(current, "l2", task.Report{Extend: time.Minute}, limits, at(13), at(13)))
+	report := func(token string, r task.Report, seconds int) {
+		t.Helper()
+		step(task.DecideReport(current, token, r, limits, at(seconds), at(seconds)))
+	}
+	report("l2", task.Report{State: task.Working, Message: task.Says("half")}, 13)
+	report("l2", task.Report{Extend: time.Minute}, 13)
 	step(task.DecideReturn(current, "l2", at(14), at(14)))
 	step(task.DecideClaim(current, *lease("l3", "three", 60), at(15)))
-	step(task.DecideReport(current, "l3", task.Report{State: task.InputRequired, Message: task.Says("which?")}, limits, at(16), at(16)))
+	report("l3", task.Report{State: task.InputRequired, Message: task.Says("which?")}, 16)
 	step(task.DecideTurn(current, turn("this one"), limits, at(17)))
 	step(task.DecideClaim(current, *lease("l4", "four", 90), at(18)))
 	step(task.DecideCancel(current, at(20)))
