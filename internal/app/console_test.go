@@ -103,11 +103,15 @@ func says(status, text string) string {
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	s := newStation(t, running(t))
-	s.wants(s.get("/orgs/main/agents"), `id="agents" data-live="agent task" data-live-rows`, `data-key="scout"`, "triage")
+	s.wants(s.get("/orgs/main/agents"), `id="agents-live" data-live="agent task" data-live-rows`, `data-key="scout"`, "triage")
 	page := s.send("Look at the deploy")
 	s.wants(s.get("/orgs/main/agents/scout"), `<dt>Waiting</dt><dd class="num">`+
-		`<a class="link" href="/orgs/main/tasks?agent=scout&amp;state=submitted">1<`)
+		`<a class="link" href="/orgs/main/tasks?agent=scout&amp;state=queued">1<`)
 	s.work("DELETE", "leases/"+s.claim("first"), "")
+	// A task that was handed back waits in another state than a new one.
+	waiting := "/orgs/main/tasks?agent=scout&state=queued"
+	s.wants(s.get("/orgs/main/agents"), `href="`+html.EscapeString(waiting)+`">1<`)
+	s.wants(s.get(waiting), path.Base(page), ">working<", `<option value="queued" selected>`)
 	lease := s.claim("second-worker")
 	s.work("POST", "leases/"+lease,
 		`{"artifacts":[{"artifact_id":"out","parts":[{"type":"text","text":"half "}]}],"extend_seconds":50}`)
@@ -232,7 +236,7 @@ func TestTasksOfTheOrg(t *testing.T) {
 	for query, want := range map[string]int{
 		"": 50, "?agent=scout": 50, "?agent=echo": 0, "?state=failed": 1,
 		"?state=failed&agent=scout&sender=user:admin&age=1h": 1,
-		"?state=submitted": 50, "?state=completed": 0, "?sender=user:admin": 50, "?sender=main/user:admin": 50,
+		"?state=submitted": 50, "?state=queued": 50, "?state=completed": 0, "?sender=user:admin": 50, "?sender=main/user:admin": 50,
 		"?sender=user:nobody": 0, "?sender=other/user:admin": 0, "?age=24h": 50, "?age=older-1h": 0,
 	} {
 		if got := rows(query); got != want {
@@ -240,7 +244,7 @@ func TestTasksOfTheOrg(t *testing.T) {
 		}
 	}
 	body := s.get("/orgs/main/tasks")
-	s.wants(body, `<tbody role="rowgroup" id="tasks" data-live="task" data-live-rows>`, `aria-current="page"`)
+	s.wants(body, `<div id="tasks-live" data-live="task" data-live-rows>`, `aria-current="page"`)
 	next := regexp.MustCompile(`rel="next" href="/orgs/main/tasks([^"]*)"`).FindStringSubmatch(body)
 	if next == nil || rows(html.UnescapeString(next[1])) != 2 {
 		t.Errorf("the next page is %v, want one with 2 tasks", next)

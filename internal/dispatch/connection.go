@@ -95,16 +95,21 @@ func (s *Workers) LastSeen(ctx context.Context, a identity.Access, agents []stri
 	if err := a.For(identity.ManageAgents); err != nil {
 		return nil, err
 	}
-	var reached []string
-	for _, id := range agents {
-		if a.ReachesAgent(id) {
-			reached = append(reached, id)
-		}
-	}
+	reached := reachedOf(a, agents)
 	if len(reached) == 0 {
 		return nil, nil
 	}
 	return s.store.LastSeen(ctx, a.Org(), reached)
+}
+
+// reachedOf returns the agents that the caller's credential reaches.
+func reachedOf(a identity.Access, agents []string) (out []string) {
+	for _, id := range agents {
+		if a.ReachesAgent(id) {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // servingKeys finds the live keys of an agent, and those whose scopes name it.

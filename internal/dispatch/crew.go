@@ -23,12 +23,7 @@ func (s *Workers) Crews(ctx context.Context, a identity.Access, agents []string)
 	if err := a.For(identity.ManageAgents); err != nil {
 		return nil, err
 	}
-	var reached []string
-	for _, id := range agents {
-		if a.ReachesAgent(id) {
-			reached = append(reached, id)
-		}
-	}
+	reached := reachedOf(a, agents)
 	if len(reached) == 0 {
 		return nil, nil
 	}

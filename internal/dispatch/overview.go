@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"slices"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
@@ -11,8 +12,9 @@ import (
 // MaxAsking limits the tasks that Tasks.Asking returns.
 const MaxAsking = 100
 
-// Asking returns up to limit tasks that wait for an answer: for admins those of every sender of the
-// org, for others their own. Whoever sees the event about the question may see it here.
+// Asking returns up to limit tasks that wait for an answer: the caller's own, and for admins then
+// those of the other senders of the org. The latest question of each is first, unless there are more
+// than MaxAsking. Whoever sees the event about the question may see it here.
 func (s *Tasks) Asking(ctx context.Context, a identity.Access, limit int) ([]task.Task, error) {
 	if err := a.For(identity.ReadEvents); err != nil {
 		return nil, err
@@ -20,11 +22,26 @@ func (s *Tasks) Asking(ctx context.Context, a identity.Access, limit int) ([]tas
 	if limit < 1 || limit > MaxAsking {
 		return nil, errs.New(errs.Internal, "tasks.limit", "a limit of %d is not between 1 and %d", limit, MaxAsking)
 	}
-	who := a.Principal()
-	if a.Has(identity.Admin) {
-		who = identity.Principal{Org: a.Org()}
+	own, err := s.stock.Asking(ctx, a.Principal(), MaxAsking)
+	if err != nil {
+		return nil, err
 	}
-	return s.stock.Asking(ctx, who, limit)
+	sortAsking(own)
+	if a.Has(identity.Admin) && len(own) < limit {
+		all, err := s.stock.Asking(ctx, identity.Principal{Org: a.Org()}, MaxAsking)
+		if err != nil {
+			return nil, err
+		}
+		others := slices.DeleteFunc(all, func(t task.Task) bool { return t.Sender == a.Principal() })
+		sortAsking(others)
+		own = append(own, others...)
+	}
+	return own[:min(len(own), limit)], nil
+}
+
+// sortAsking sorts the latest question first.
+func sortAsking(list []task.Task) {
+	slices.SortFunc(list, func(a, b task.Task) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
 }
 
 // QueuedAgent is an agent with tasks that wait for a worker.

@@ -18,6 +18,7 @@ type Search struct {
 	Org    string
 	Agent  string
 	State  task.State
+	Queued bool               // only tasks that wait for a worker, whatever their state
 	Sender identity.Principal // zero: any
 	From   time.Time          // only tasks that were sent then or later
 	Until  time.Time          // only tasks that were sent earlier

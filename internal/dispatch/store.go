@@ -70,9 +70,11 @@ type TaskReader interface {
 	// Failed lists the newest failed and rejected tasks of an agent with their status, which is
 	// omitted if it is large.
 	Failed(ctx context.Context, org, agent string, most int) ([]task.Task, error)
-	// Timeline returns up to most of the latest events of a task that start or end a lease, in
-	// order, and between them one event without content for each other write of a worker.
-	Timeline(ctx context.Context, t task.Task, most int) ([]task.Event, error)
+	// Timeline returns the latest events of a task that start or end a lease, in order, and between
+	// them one event without content for each message of the sender and each other write of a
+	// worker. It reads up to most rows of the log, and a limited number of bytes; cut means that
+	// earlier rows were not read.
+	Timeline(ctx context.Context, t task.Task, most int) (events []task.Event, cut bool, err error)
 	// Own lists tasks of one sender with one agent, the most recently changed first. They
 	// have their status, but neither history nor artifacts. The total ignores Before and
 	// Limit.

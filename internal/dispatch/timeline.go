@@ -8,7 +8,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// MaxTimeline limits the entries of a task's log that a timeline is derived from: the latest ones.
+// MaxTimeline limits the rows of a task's log that a timeline is derived from: the latest ones.
 const MaxTimeline = 2000
 
 // OrgAttempts returns the attempts at a task of one of the org's agents, the oldest first; for
@@ -24,6 +24,6 @@ func (s *Tasks) OrgAttempts(ctx context.Context, a identity.Access, uid string) 
 	if err != nil {
 		return nil, false, err
 	}
-	log, err := s.board.read.Timeline(ctx, t, MaxTimeline)
-	return task.Attempts(log), len(log) >= MaxTimeline, err
+	log, cut, err := s.board.read.Timeline(ctx, t, MaxTimeline)
+	return task.Attempts(log), cut, err
 }

@@ -15,8 +15,11 @@ import (
 var unhappyStates = []task.State{task.Failed, task.Rejected, task.Canceled, task.InputRequired, task.AuthRequired}
 
 // inTasksState is the condition of the index tasks_state. Queries repeat it, because a parameter
-// does not show that the index has the state.
-const inTasksState = `state IN ('failed', 'rejected', 'canceled', 'input-required', 'auth-required')`
+// does not show that the index has the state. inTasksFailed is that of tasks_failed.
+const (
+	inTasksState  = `state IN ('failed', 'rejected', 'canceled', 'input-required', 'auth-required')`
+	inTasksFailed = `state IN ('failed', 'rejected')`
+)
 
 // Search implements dispatch.TaskReader. Indexes for every filter in the order of the list would
 // make each send more expensive. Instead, tasks that one filter makes few are read whole by an
@@ -24,8 +27,7 @@ const inTasksState = `state IN ('failed', 'rejected', 'canceled', 'input-require
 // order of the list, a limited number of them.
 func (ts Tasks) Search(ctx context.Context, q dispatch.Search) (dispatch.Found, error) {
 	var out dispatch.Found
-	filtered := q.Agent != "" || q.State != "" || q.Sender != (identity.Principal{})
-	err := ts.slowIf(ctx, filtered, q.Org, func(ctx context.Context, r reader) error {
+	err := ts.slowIf(ctx, filtered(&q), q.Org, func(ctx context.Context, r reader) error {
 		few, err := ts.fewTasks(ctx, r, &q)
 		if err != nil {
 			return err
@@ -72,8 +74,14 @@ func (s *source) from(d *dialect) string {
 		d.by(s.index), s.conditions.String(), s.order, dispatch.MaxSearched+1)
 }
 
-// sources returns the sets that may be small, the most selective first.
-func sources(q *dispatch.Search) []source {
+// filtered reports whether a search has filters other than the time.
+func filtered(q *dispatch.Search) bool {
+	return q.Agent != "" || q.State != "" || q.Queued || q.Sender != (identity.Principal{})
+}
+
+// sources returns the sets that may be small, the most selective first. A set that has all tasks of
+// the path is none of them.
+func sources(q *dispatch.Search, p *path) []source {
 	var out []source
 	add := func(index, order, condition string, values ...any) {
 		s := source{index: index, order: order}
@@ -83,7 +91,10 @@ func sources(q *dispatch.Search) []source {
 	if q.Sender != (identity.Principal{}) {
 		add("tasks_own", "agent_id, updated_at", "sender_org = $%d AND sender = $%d", q.Sender.Org, q.Sender.Ref())
 	}
-	if q.State == task.Submitted { // which waits for a worker
+	if p.byAgent() {
+		return out
+	}
+	if waits(q) {
 		add("tasks_queue", "agent_id, uid", "org_id = $%d AND queued = 1", q.Org)
 	}
 	if q.Agent != "" {
@@ -94,10 +105,11 @@ func sources(q *dispatch.Search) []source {
 
 // fewTasks returns the first set that is small, or nil.
 func (ts Tasks) fewTasks(ctx context.Context, r reader, q *dispatch.Search) (*source, error) {
-	if slices.Contains(unhappyStates, q.State) && q.Agent == "" && q.Sender == (identity.Principal{}) {
+	p := pathOf(q)
+	if p.index != "" && !filtered(&p.rest) {
 		return nil, nil // the walk reads nothing else
 	}
-	for _, s := range sources(q) {
+	for _, s := range sources(q, &p) {
 		n := 0
 		if _, err := one(ctx, r, []any{&n}, `SELECT count(*) FROM `+s.from(ts.d), s.args...); err != nil {
 			return nil, err
@@ -118,26 +130,53 @@ func (ts Tasks) gather(ctx context.Context, r reader, q *dispatch.Search, s *sou
 	return ts.page(ctx, r, q, s.from(ts.d), &rest)
 }
 
-// walk reads the tasks in the order of the list: all of the org, or those in an unhappy state.
+// path is a set of tasks that are read in the order of the list.
+type path struct {
+	index string // empty: all tasks of the org
+	conditions
+	rest dispatch.Search // with the filters that the set leaves over
+}
+
+// byAgent reports whether the path has tasks of one agent only.
+func (p *path) byAgent() bool { return p.index != "" && p.rest.Agent == "" && p.index != "tasks_state" }
+
+// waits reports whether all tasks that match wait for a worker, as new ones do.
+func waits(q *dispatch.Search) bool { return q.Queued || q.State == task.Submitted }
+
+// pathOf returns the smallest path that has an index.
+func pathOf(q *dispatch.Search) path {
+	p := path{rest: *q}
+	p.add("org_id = $%d", q.Org)
+	switch {
+	case q.Agent != "" && waits(q):
+		p.index, p.rest.Agent, p.rest.Queued = "tasks_queue", "", false
+		p.add("agent_id = $%d AND queued = 1", q.Agent)
+	case q.Agent != "" && (q.State == task.Failed || q.State == task.Rejected):
+		p.index, p.rest.Agent = "tasks_failed", ""
+		p.add("agent_id = $%d AND "+inTasksFailed, q.Agent)
+	case slices.Contains(unhappyStates, q.State):
+		p.index, p.rest.State = "tasks_state", ""
+		p.add("state = $%d AND "+inTasksState, string(q.State))
+	}
+	return p
+}
+
+// walk reads the tasks in the order of the list.
 func (ts Tasks) walk(ctx context.Context, r reader, q *dispatch.Search) (dispatch.Found, error) {
-	var c conditions
-	from, filters := "tasks", *q
-	c.add("org_id = $%d", q.Org)
-	if slices.Contains(unhappyStates, q.State) {
-		from += ts.d.by("tasks_state")
-		c.add("state = $%d", string(q.State))
-		c.add(inTasksState)
-		filters.State = ""
+	p := pathOf(q)
+	c, from := p.conditions, "tasks"
+	if p.index != "" {
+		from += ts.d.by(p.index)
 	}
 	c.addBounds(q)
 	floor, more := "", false
-	if filters.Agent != "" || filters.State != "" || filters.Sender != (identity.Principal{}) {
+	if filtered(&p.rest) {
 		var err error
 		if more, err = one(ctx, r, []any{&floor}, fmt.Sprintf(`SELECT uid FROM %s WHERE %s ORDER BY uid DESC
 			LIMIT 1 OFFSET %d`, from, c.String(), dispatch.MaxSearched-1), c.args...); err != nil {
 			return dispatch.Found{}, err
 		}
-		c.addFilters(&filters)
+		c.addFilters(&p.rest)
 	}
 	if more {
 		c.add("uid >= $%d", floor)
@@ -168,6 +207,9 @@ func (c *conditions) addFilters(q *dispatch.Search) {
 	}
 	if q.State != "" {
 		c.add("state = $%d", string(q.State))
+	}
+	if q.Queued {
+		c.add("queued = 1")
 	}
 	if q.Sender != (identity.Principal{}) {
 		c.add("sender_org = $%d AND sender = $%d", q.Sender.Org, q.Sender.Ref())
@@ -207,12 +249,12 @@ func (ts Tasks) Failed(ctx context.Context, org, agent string, most int) ([]task
 			return err
 		}, fmt.Sprintf(`SELECT `+taskColumns+`, 0, e.seq, e.at,
 				CASE WHEN octet_length(e.data) <= %d THEN e.data ELSE '' END
-			FROM (SELECT * FROM tasks%s WHERE org_id = $1 AND agent_id = $2 AND state IN ('failed', 'rejected')
+			FROM (SELECT * FROM tasks%s WHERE org_id = $1 AND agent_id = $2 AND %s
 				ORDER BY uid DESC LIMIT %d) tasks
 			JOIN task_events e ON e.org_id = tasks.org_id AND e.uid = tasks.uid AND e.seq = (
 				SELECT min(f.seq) FROM task_events f
 				WHERE f.org_id = tasks.org_id AND f.uid = tasks.uid AND f.seq >= tasks.status_seq)
-			ORDER BY tasks.uid DESC`, wideRow, ts.d.by("tasks_failed"), most), org, agent)
+			ORDER BY tasks.uid DESC`, wideRow, ts.d.by("tasks_failed"), inTasksFailed, most), org, agent)
 	})
 	return out, err
 }

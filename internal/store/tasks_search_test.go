@@ -20,7 +20,7 @@ const manyTasksCount = 20_000
 
 // manyTasks adds tasks of the org a. The last ones are the newest. Every second task is of the
 // agent odd, the others of even; the three oldest are of rare. Every 1000th has failed and every
-// 5000th waits. User ann sent all but the fifth, which is of eve.
+// 5000th waits, one of them for a second attempt. User ann sent all but the fifth, which is of eve.
 func manyTasks(t *testing.T, s *Store, sent time.Time) {
 	t.Helper()
 	numbers := fmt.Sprintf(`WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < %d) `,
@@ -31,7 +31,8 @@ func manyTasks(t *testing.T, s *Store, sent time.Time) {
 			SELECT 'a', $1 || (100000 + n),
 				CASE WHEN n <= 3 THEN 'rare' WHEN n % 2 = 1 THEN 'odd' ELSE 'even' END,
 				'a', CASE WHEN n = 5 THEN 'user:eve' ELSE 'user:ann' END, 't' || n, 'c',
-				CASE WHEN n % 1000 = 0 THEN 'failed' WHEN n % 5000 = 1 THEN 'submitted' ELSE 'completed' END,
+				CASE WHEN n % 1000 = 0 THEN 'failed' WHEN n = 10001 THEN 'working' WHEN n % 5000 = 1 THEN 'submitted'
+					ELSE 'completed' END,
 				CASE WHEN n % 5000 = 1 THEN 1 ELSE 0 END, 2, 10, '', '', 0, 2, '', n, n, 2 FROM numbers`, task.UIDsFrom(sent))
 		x.exec(numbers + `INSERT INTO task_events (org_id, uid, seq, at, data)
 			SELECT org_id, uid, 2, updated_at,
@@ -71,12 +72,29 @@ func TestASearchOfTasksReadsALimitedNumberOfRows(t *testing.T) {
 			"a dense agent": {dispatch.Search{Agent: "odd"}, func(n int) bool { return n > 3 && n%2 == 1 }, 0},
 			"a rare agent":  {dispatch.Search{Agent: "rare"}, func(n int) bool { return n <= 3 }, 1},
 			"a rare sender": {dispatch.Search{Sender: eveOfA}, func(n int) bool { return n == 5 }, 1},
-			"waiting":       {dispatch.Search{State: task.Submitted}, func(n int) bool { return n%5000 == 1 }, 1},
+			"new":           {dispatch.Search{State: task.Submitted}, func(n int) bool { return n%5000 == 1 && n != 10001 }, 1},
+			"waiting":       {dispatch.Search{Queued: true}, func(n int) bool { return n%5000 == 1 }, 1},
 			"failed":        {dispatch.Search{State: task.Failed}, func(n int) bool { return n%1000 == 0 }, 1},
 			"failed of ann": {dispatch.Search{State: task.Failed, Sender: annOfA}, func(n int) bool { return n%1000 == 0 }, 1},
 			"no such agent": {dispatch.Search{Agent: "none"}, func(int) bool { return false }, 1},
-			"no such state": {dispatch.Search{State: task.Working}, func(int) bool { return false }, 5},
+			"a rare state":  {dispatch.Search{State: task.Working}, func(n int) bool { return n == 10001 }, 5},
 			"failed of odd": {dispatch.Search{State: task.Failed, Agent: "odd"}, func(int) bool { return false }, 1},
+			"failed of even": {
+				dispatch.Search{State: task.Failed, Agent: "even"},
+				func(n int) bool { return n%1000 == 0 },
+				1,
+			},
+			"rejected of even": {dispatch.Search{State: task.Rejected, Agent: "even"}, func(int) bool { return false }, 1},
+			"waiting for odd": {
+				dispatch.Search{Queued: true, Agent: "odd"},
+				func(n int) bool { return n > 1 && n%5000 == 1 },
+				1,
+			},
+			"new of odd, by ann": {
+				dispatch.Search{State: task.Submitted, Agent: "odd", Sender: annOfA},
+				func(n int) bool { return n == 5001 || n == 15001 },
+				1,
+			},
 			"dense together": {dispatch.Search{State: task.Completed, Agent: "odd", Sender: annOfA}, func(n int) bool {
 				return n > 5 && n%2 == 1 && n%5000 != 1
 			}, 0},
@@ -184,6 +202,36 @@ func wantBounded(t *testing.T, s *Store, q statement) {
 			t.Errorf("%s reads %d rows, want %d at most:\n%s", q.sql, n, dispatch.MaxSearched+1, plan)
 		}
 	}
+}
+
+// A search for what one index has in the order of the list reads that index and nothing else.
+func TestASearchWalksTheIndexThatFits(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, Options{}, func(t *testing.T, s *Store) {
+		manyTasks(t, s, time.Now())
+		for index, q := range map[string]dispatch.Search{
+			"tasks_queue":  {Queued: true, Agent: "odd"},
+			"tasks_failed": {State: task.Failed, Agent: "even"},
+			"tasks_state":  {State: task.Failed},
+		} {
+			q.Org, q.Limit = "a", 2
+			tasks, r := recorded(s)
+			if found, err := tasks.Search(t.Context(), q); err != nil || len(found.Tasks) != 2 {
+				t.Fatalf("%s: found %+v, %v, want two tasks", index, found, err)
+			}
+			for _, query := range r.list {
+				steps := ""
+				if s.d == &sqliteDialect {
+					steps = strings.Join(plan(t, s, query.sql), "\n")
+				} else {
+					steps, _ = buffers(t, s, query)
+				}
+				if !strings.Contains(steps, index) || strings.Contains(steps, "Sort") || strings.Contains(steps, "TEMP B-TREE") {
+					t.Errorf("plan of %s =\n%s\nwant %s in its order", query.sql, steps, index)
+				}
+			}
+		}
+	})
 }
 
 // The failures of an agent are found by their index, with their messages.

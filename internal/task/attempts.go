@@ -6,6 +6,7 @@ import "time"
 type Attempt struct {
 	Number     int // attempts that ended without a lost worker do not increase it
 	Worker     string
+	QueuedAt   time.Time // since when the task waited for it; zero: unknown
 	StartedAt  time.Time
 	EndedAt    time.Time // zero: the attempt is not over
 	Ended      LeaseEnd
@@ -22,19 +23,32 @@ type Attempt struct {
 func (a *Attempt) Over() bool { return !a.EndedAt.IsZero() }
 
 // Attempts derives the attempts from a task's log. Events of the log that neither start nor end a
-// lease count as reports of the worker that holds it.
+// lease count as reports of the worker that holds it, unless the sender wrote them.
 func Attempts(log []Event) []Attempt {
 	var out []Attempt
+	var queued time.Time // zero: the task is leased, over, or waits for its sender
 	for i := range log {
 		e := &log[i]
 		last := len(out) - 1
 		running := last >= 0 && !out[last].Over()
 		switch {
 		case e.Lease != "" && e.Ended == "":
-			out = append(out, Attempt{Number: e.Attempt, Worker: e.Worker, StartedAt: e.At, lease: e.Lease})
-		case e.Ended != "" && running && out[last].lease == e.Lease:
-			out[last].end(e)
-		case running && e.Lease == "" && e.Kind != TurnEvent:
+			out = append(out, Attempt{
+				Number: e.Attempt, Worker: e.Worker, QueuedAt: queued, StartedAt: e.At, lease: e.Lease,
+			})
+			queued = time.Time{}
+		case e.Ended != "":
+			if running && out[last].lease == e.Lease {
+				out[last].end(e)
+			}
+			if queued = (time.Time{}); e.Ended == LeaseReturned || e.Ended == LeaseExpired {
+				queued = e.At
+			}
+		case e.Kind == TurnEvent:
+			if !running && queued.IsZero() { // the first message, or the response to a question
+				queued = e.At
+			}
+		case running && e.Lease == "":
 			out[last].Reports++
 			out[last].LastReport = e.At
 		}

@@ -50,21 +50,29 @@ func TestAttemptsAreDerivedFromTheLog(t *testing.T) {
 	step(task.DecideCancel(current, at(20)))
 	want := []task.Attempt{
 		{
-			Number: 1, Worker: "one", StartedAt: at(0), EndedAt: at(11), Ended: task.LeaseExpired, State: task.Working,
-			Text: "The worker was lost; waiting for attempt 2 of 3.",
+			Number: 1, Worker: "one", QueuedAt: at(0), StartedAt: at(0), EndedAt: at(11), Ended: task.LeaseExpired,
+			State: task.Working, Text: "The worker was lost; waiting for attempt 2 of 3.",
 		},
 		{
-			Number: 2, Worker: "two", StartedAt: at(12), EndedAt: at(14), Ended: task.LeaseReturned, State: task.Working,
-			Heartbeats: 1, Reports: 1, LastReport: at(13),
+			Number: 2, Worker: "two", QueuedAt: at(11), StartedAt: at(12), EndedAt: at(14), Ended: task.LeaseReturned,
+			State: task.Working, Heartbeats: 1, Reports: 1, LastReport: at(13),
 		},
 		{
-			Number: 2, Worker: "three", StartedAt: at(15), EndedAt: at(16), Ended: task.LeaseDone,
+			Number: 2, Worker: "three", QueuedAt: at(14), StartedAt: at(15), EndedAt: at(16), Ended: task.LeaseDone,
 			State: task.InputRequired, Text: "which?",
 		},
-		{Number: 2, Worker: "four", StartedAt: at(18), EndedAt: at(20), Ended: task.LeaseCanceled, State: task.Canceled},
+		{ // the sender's time to respond is not part of the wait
+			Number: 2, Worker: "four", QueuedAt: at(17), StartedAt: at(18), EndedAt: at(20), Ended: task.LeaseCanceled,
+			State: task.Canceled,
+		},
 	}
 	if diff := cmp.Diff(want, task.Attempts(log), cmpopts.IgnoreUnexported(task.Attempt{})); diff != "" {
 		t.Errorf("attempts (-want +got):\n%s", diff)
+	}
+	// Where the log begins in the middle of an attempt, a message to its worker starts no wait.
+	cut := append([]task.Event{{Kind: task.TurnEvent, At: at(15)}}, log[len(log)-5:]...)
+	if got := task.Attempts(cut); len(got) != 1 || !got[0].QueuedAt.Equal(at(17)) {
+		t.Errorf("attempts of a cut log = %+v, want the last one, which waited since 17", got)
 	}
 	if got := task.Attempts(log[:3]); len(got) != 1 || got[0].Over() {
 		t.Errorf("attempts = %+v, want one that is not over", got)

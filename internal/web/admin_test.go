@@ -237,7 +237,7 @@ func TestDeliveriesThatWereGivenUpAreTakenUp(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	uid := sent.UID
+	uid, page := sent.UID, "/tasks/"+sent.UID
 	_, err = o.Store.Deliveries().Update(ctx, delivery.Key{Org: "acme", Topic: uid, ID: id},
 		func(p delivery.Progress, clock time.Time) (delivery.Progress, error) {
 			p.State, p.Attempts, p.LastError, p.LastAttemptAt, p.DueAt = delivery.Dead, 12, "the receiver answered 500", clock,
@@ -248,10 +248,7 @@ func TestDeliveriesThatWereGivenUpAreTakenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.ada.get("/settings/deliveries").want(http.StatusOK, "hooks.example", "given up", "12 failures",
-		"the receiver answered 500", "Try again").lacks("secret", "<script>")
-	o.ada.get("/settings/deliveries?task="+uid).want(http.StatusOK, "hooks.example")
-	o.ada.get("/settings/deliveries?task=nope").want(http.StatusNotFound)
-	page := "/tasks/" + uid
+		"the receiver answered 500", "Try again", `href="/orgs/acme`+page+`"`).lacks("secret", "<script>")
 	o.ada.get(page).want(http.StatusOK, "service:crm", "hooks.example", "given up", "12 failures", "Try again",
 		`name="back" value="/orgs/acme`+page+`"`).lacks("secret-", "<script>")
 	o.bob.get(page).want(http.StatusForbidden)
@@ -263,6 +260,9 @@ func TestDeliveriesThatWereGivenUpAreTakenUp(t *testing.T) {
 		leads(o.ada, "It is tried again now", "hooks.example", "active").lacks("Try again")
 	o.ada.get("/settings/deliveries").want(http.StatusOK, "Nothing was given up")
 	o.ada.get("/settings/deliveries?state=active").want(http.StatusOK, "hooks.example")
-	o.ada.post("/settings/deliveries", "task", uid, "push", id).want(http.StatusConflict, "only a dead one can be retried")
+	for _, back := range []string{"/orgs/acme" + page, "/orgs/acme/settings/deliveries?state=active"} {
+		o.ada.post("/settings/deliveries", "task", uid, "push", id, "back", back).
+			leads(o.ada, `<p class="notice bad" role="alert">`, "nly a dead one can be retried", "hooks.example", "active")
+	}
 	o.ada.post("/settings/deliveries", "task", "", "push", "").want(http.StatusNotFound)
 }

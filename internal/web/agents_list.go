@@ -28,7 +28,7 @@ type crewRow struct {
 
 const agentsPerPage = 50
 
-// agentsPage lists the agents, those with connected workers first.
+// agentsPage lists the agents, ordered by id.
 func (v *visit) agentsPage() error {
 	a, err := v.access(identity.ReadAgents)
 	if err != nil {

@@ -17,7 +17,6 @@ type deliveriesView struct {
 	State delivery.State
 	Rows  []deliveryRow
 	Pager cursorLinks
-	Task  string // filter by task
 }
 
 // deliveryRow is a push configuration without the parts that may be secret.
@@ -40,15 +39,14 @@ var deliveryViews = []struct {
 	value, name string
 }{{delivery.Dead, "", "Given up"}, {delivery.Active, "active", "Active"}, {delivery.Done, "done", "Done"}}
 
-func (v *visit) deliveriesPage() error { return v.showDeliveries(nil) }
-
-func (v *visit) showDeliveries(problem error) error {
+// deliveriesPage lists the push configurations in one state.
+func (v *visit) deliveriesPage() error {
 	a, err := v.access(identity.ReadTasks)
 	if err != nil {
 		return err
 	}
 	q := v.r.URL.Query()
-	out := deliveriesView{Task: q.Get("task")}
+	var out deliveriesView
 	f := dispatch.PushFilter{State: delivery.State(q.Get("state")), Limit: adminPerPage + 1}
 	if f.State == "" {
 		f.State = delivery.Dead
@@ -61,16 +59,11 @@ func (v *visit) showDeliveries(problem error) error {
 	for _, d := range deliveryViews {
 		out.Tabs = append(out.Tabs, tab{
 			Name: d.name, Href: link(v.base()+"/settings/deliveries", "state", d.value),
-			Current: out.Task == "" && d.state == f.State,
+			Current: d.state == f.State,
 		})
 	}
 	out.State = f.State
-	var list []dispatch.Push
-	if out.Task != "" {
-		list, err = v.Tasks.OrgTaskPushes(v.r.Context(), a, out.Task)
-	} else {
-		list, err = v.Tasks.OrgPushes(v.r.Context(), a, f)
-	}
+	list, err := v.Tasks.OrgPushes(v.r.Context(), a, f)
 	if err != nil {
 		return err
 	}
@@ -83,7 +76,7 @@ func (v *visit) showDeliveries(problem error) error {
 	for i := range list {
 		out.Rows = append(out.Rows, newDeliveryRow(&list[i]))
 	}
-	return renderForm(v, http.StatusOK, "deliveries", "Deliveries", out, problem)
+	return render(v, http.StatusOK, "deliveries", "Deliveries", out)
 }
 
 // retryDelivery resumes a push configuration that was given up.
@@ -101,8 +94,12 @@ func (v *visit) retryDelivery() error {
 	if err == nil {
 		_, err = v.Tasks.RetryPush(ctx, a, uid, id)
 	}
-	if err != nil {
-		return v.showDeliveries(err)
+	page := v.base() + "/settings/deliveries"
+	if errs.KindOf(err) == errs.Conflict { // the next page shows its state
+		return v.back(page, refusal(sentence(err)))
 	}
-	return v.back(v.base()+"/settings/deliveries", "It is tried again now, starting with the event that failed.")
+	if err != nil {
+		return err
+	}
+	return v.back(page, "It is tried again now, starting with the event that failed.")
 }

@@ -33,7 +33,7 @@ type attemptRow struct {
 	Order    int    // of the attempts of the task, from 1; 0: unknown
 	How      string // how it ended
 	Tone     string
-	Waited   string // time between the previous attempt, or the send, and this one
+	Waited   string // how long the task had waited for a worker; may be unknown
 	Duration string
 }
 
@@ -90,13 +90,11 @@ func (v *visit) addAttempts(a identity.Access, view *orgTaskView) error {
 		return err
 	}
 	view.Cut = cut
-	free := view.CreatedAt // since when the task could be claimed, at the earliest
 	for i := range list {
 		row := newAttemptRow(&list[i], view.Lease, v.Now())
 		if !cut {
-			row.Order, row.Waited = i+1, duration(row.StartedAt.Sub(free))
+			row.Order = i + 1
 		}
-		free = row.EndedAt
 		view.Attempts = append(view.Attempts, row)
 	}
 	return nil
@@ -124,6 +122,9 @@ func newAttemptRow(a *task.Attempt, l task.Lease, now time.Time) attemptRow {
 	}
 	row.Text = clipBytes(row.Text, maxOutputText/16)
 	row.Duration = duration(until.Sub(a.StartedAt))
+	if !a.QueuedAt.IsZero() {
+		row.Waited = duration(a.StartedAt.Sub(a.QueuedAt))
+	}
 	return row
 }
 

@@ -30,6 +30,9 @@ type age struct {
 	before      time.Duration // sent earlier than that
 }
 
+// stateQueued is the choice of tasks that wait for a worker, whatever their state.
+const stateQueued = "queued"
+
 const oneDay = 24 * time.Hour
 
 var ages = []age{
@@ -118,6 +121,9 @@ func (v *visit) addAgentChoices(out *tasksView) error {
 // search returns what the filters ask for.
 func (t *tasksView) search(org, cursor string, now time.Time) (dispatch.Search, error) {
 	s := dispatch.Search{Agent: t.Agent, State: task.State(t.State), Before: cursor, Limit: adminPerPage}
+	if t.State == stateQueued {
+		s.State, s.Queued = "", true
+	}
 	if t.Sender != "" {
 		var err error
 		if s.Sender, err = dispatch.ParseSender(org, t.Sender); err != nil {

@@ -91,6 +91,43 @@ func testAsking(w *world) {
 	}
 }
 
+// testAskingOfAdmins: an admin's own questions come first, however many others wait.
+func testAskingOfAdmins(w *world) {
+	ctx := w.Context()
+	for i := range dispatch.MaxAsking + 5 {
+		who := "user:ann"
+		if i == 1 || i == 3 {
+			who = "user:zoe" // after the others in the order of senders
+		}
+		w.send(w.call("acme", who, "scout"), fmt.Sprint("t", i), "x")
+		w.report(w.post("scout"), w.claim(w.post("scout")), task.Report{State: task.InputRequired})
+		w.advance(time.Second)
+	}
+	for _, c := range []struct {
+		access identity.Access
+		limit  int
+		want   []string
+	}{
+		{w.access("acme", "user:zoe", identity.Admin, identity.TasksRead), 3, []string{"t3", "t1", "other"}},
+		{w.access("acme", "user:zoe", identity.Admin, identity.TasksRead), 1, []string{"t3"}},
+		{w.access("acme", "user:zoe", identity.TasksRead), 3, []string{"t3", "t1"}},
+	} {
+		list, err := w.tasks.Asking(ctx, w.as(c.access, identity.ReadEvents), c.limit)
+		w.must(err)
+		var got []string
+		for i := range list {
+			id := list[i].ID
+			if list[i].Sender.ID != "zoe" {
+				id = "other"
+			}
+			got = append(got, id)
+		}
+		if !slices.Equal(got, c.want) {
+			w.Errorf("questions = %v, want %v", got, c.want)
+		}
+	}
+}
+
 // testQueued: agents with waiting tasks are listed with their number, up to the limits.
 func testQueued(w *world) {
 	ctx := w.Context()

@@ -101,6 +101,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"direct messages are delivered until acknowledged", testDirectMessages},
 		{"presence follows the workers", testPresence},
 		{"tasks that ask are found by their sender", testAsking},
+		{"an admin's own questions come first", testAskingOfAdmins},
 		{"agents with waiting tasks", testQueued},
 		{"tasks that ended long ago are swept", testSweepTasks},
 		{"the timeline of a task has every attempt", testAttempts},
