@@ -83,6 +83,7 @@ func fillOverview(t *testing.T, s *Store) {
 				CASE WHEN n % 1000 = 0 THEN 'input-required' WHEN n % 10 = 0 THEN 'submitted' ELSE 'completed' END,
 				CASE WHEN n % 10 = 0 AND n % 1000 > 0 THEN 1 ELSE 0 END, 1, 1, '', '', 0, 1, '', 1, 1
 			FROM generate_series(1, 20000) n`)
+		x.exec(`UPDATE tasks SET listed = state WHERE state = 'input-required'`)
 		x.exec(`ANALYZE tasks, history, proposals`)
 		return nil
 	}); err != nil {

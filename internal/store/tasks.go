@@ -49,6 +49,9 @@ func (ts Tasks) Insert(ctx context.Context, c task.Change, lease time.Duration) 
 		if c.Push != nil {
 			more, values = more+", push", values+", 1"
 		}
+		if as := listedAs(t.State); as != "" {
+			more, values = more+", listed", values+", '"+as+"'"
+		}
 		x.insertUnless(errTaken, `INSERT INTO tasks (org_id, uid, agent_id, sender_org, sender, id, context_id, state,
 				queued, seq, size, lease, lease_worker, lease_expires, delivered, last_turn, created_at, updated_at,
 				status_seq`+more+`)
@@ -84,6 +87,7 @@ func (ts Tasks) Finish(ctx context.Context, known task.Task, c task.Change) erro
 	changed := ts.hooks.taskChange(&known, &c)
 	return ts.insertFor(events)(ctx, func(x *tx) error {
 		x.finishTask(t, &known)
+		x.list(t, known.State)
 		x.insertEvents(t, events)
 		x.emit(changed...)
 		return nil
@@ -244,6 +248,7 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decided decision) 
 		t.Org, t.UID, string(t.State), flag(t.Queued), t.Seq, t.Size, t.Lease.Token, t.Lease.Worker,
 		micros(t.Lease.ExpiresAt), t.Attempts, t.Delivered, t.LastTurn, micros(t.UpdatedAt), t.StatusSeq,
 		t.Lease.Beats)
+	x.list(t, old.State)
 	x.insertEvents(t, events)
 	if t.State == old.State {
 		return c, nil

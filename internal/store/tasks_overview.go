@@ -21,7 +21,7 @@ func (ts Tasks) Asking(ctx context.Context, sender identity.Principal, most int)
 		out = append(out, cur.Task)
 		return err
 	}, `SELECT `+taskColumns+`, 0 FROM tasks`+ts.d.by("tasks_asking")+`
-		WHERE state IN ('input-required', 'auth-required') AND `+where+limit(most), args...)
+		WHERE `+inTasksAsking+` AND `+where+limit(most), args...)
 	return out, err
 }
 

@@ -11,15 +11,32 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// unhappyStates are the states in the index tasks_state.
+// unhappyStates are the states that the column listed has, and with it the index tasks_listed.
 var unhappyStates = []task.State{task.Failed, task.Rejected, task.Canceled, task.InputRequired, task.AuthRequired}
 
-// inTasksState is the condition of the index tasks_state. Queries repeat it, because a parameter
-// does not show that the index has the state. inTasksFailed is that of tasks_failed.
+// The conditions of the indexes tasks_listed, tasks_failed and tasks_asking. Queries repeat them,
+// because a parameter does not show that the index has the state.
 const (
-	inTasksState  = `state IN ('failed', 'rejected', 'canceled', 'input-required', 'auth-required')`
-	inTasksFailed = `state IN ('failed', 'rejected')`
+	inTasksListed = `listed <> ''`
+	inTasksFailed = `listed IN ('failed', 'rejected')`
+	inTasksAsking = `listed IN ('input-required', 'auth-required')`
 )
+
+// listedAs returns the value of the column listed for a state.
+func listedAs(s task.State) string {
+	if slices.Contains(unhappyStates, s) {
+		return string(s)
+	}
+	return ""
+}
+
+// list queues the change of the column listed. The usual change of a task does not touch it, nor
+// its indexes.
+func (x *tx) list(t *task.Task, before task.State) {
+	if now := listedAs(t.State); now != listedAs(before) {
+		x.exec(`UPDATE tasks SET listed = $3 WHERE org_id = $1 AND uid = $2`, t.Org, t.UID, now)
+	}
+}
 
 // Search implements dispatch.TaskReader. Indexes for every filter in the order of the list would
 // make each send more expensive. Instead, tasks that one filter makes few are read whole by an
@@ -138,7 +155,7 @@ type path struct {
 }
 
 // byAgent reports whether the path has tasks of one agent only.
-func (p *path) byAgent() bool { return p.index != "" && p.rest.Agent == "" && p.index != "tasks_state" }
+func (p *path) byAgent() bool { return p.index != "" && p.rest.Agent == "" && p.index != "tasks_listed" }
 
 // waits reports whether all tasks that match wait for a worker, as new ones do.
 func waits(q *dispatch.Search) bool { return q.Queued || q.State == task.Submitted }
@@ -155,8 +172,8 @@ func pathOf(q *dispatch.Search) path {
 		p.index, p.rest.Agent = "tasks_failed", ""
 		p.add("agent_id = $%d AND "+inTasksFailed, q.Agent)
 	case slices.Contains(unhappyStates, q.State):
-		p.index, p.rest.State = "tasks_state", ""
-		p.add("state = $%d AND "+inTasksState, string(q.State))
+		p.index, p.rest.State = "tasks_listed", ""
+		p.add("listed = $%d AND "+inTasksListed, string(q.State))
 	}
 	return p
 }

@@ -34,6 +34,7 @@ func manyTasks(t *testing.T, s *Store, sent time.Time) {
 				CASE WHEN n % 1000 = 0 THEN 'failed' WHEN n = 10001 THEN 'working' WHEN n % 5000 = 1 THEN 'submitted'
 					ELSE 'completed' END,
 				CASE WHEN n % 5000 = 1 THEN 1 ELSE 0 END, 2, 10, '', '', 0, 2, '', n, n, 2 FROM numbers`, task.UIDsFrom(sent))
+		x.exec(`UPDATE tasks SET listed = state WHERE state = 'failed'`)
 		x.exec(numbers + `INSERT INTO task_events (org_id, uid, seq, at, data)
 			SELECT org_id, uid, 2, updated_at,
 				'[{"K":"turn","Message":{"Role":"user","Parts":null}},{"K":"status","State":"failed",' ||
@@ -212,7 +213,7 @@ func TestASearchWalksTheIndexThatFits(t *testing.T) {
 		for index, q := range map[string]dispatch.Search{
 			"tasks_queue":  {Queued: true, Agent: "odd"},
 			"tasks_failed": {State: task.Failed, Agent: "even"},
-			"tasks_state":  {State: task.Failed},
+			"tasks_listed": {State: task.Failed},
 		} {
 			q.Org, q.Limit = "a", 2
 			tasks, r := recorded(s)

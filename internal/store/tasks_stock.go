@@ -18,7 +18,7 @@ func (ts Tasks) CountLive(ctx context.Context, sender identity.Principal, most i
 		for _, which := range []string{
 			`tasks` + ts.d.queue + ` WHERE queued = 1`,
 			`tasks` + ts.d.by("tasks_leases") + ` WHERE lease_expires > 0`,
-			`tasks` + ts.d.by("tasks_asking") + ` WHERE state IN ('input-required', 'auth-required')`,
+			`tasks` + ts.d.by("tasks_asking") + ` WHERE ` + inTasksAsking,
 		} {
 			n, err := countUpTo(ctx, r, int(most)-total, which+` AND sender_org = $1 AND sender = $2`,
 				sender.Org, sender.Ref())
