@@ -205,11 +205,31 @@ func wantBounded(t *testing.T, s *Store, q statement) {
 	}
 }
 
+// busyAgent adds tasks of another agent, half of which have failed and half of which wait: more
+// than a search reads.
+func busyAgent(t *testing.T, s *Store) {
+	t.Helper()
+	if err := s.eng.write(t.Context(), func(x *tx) error {
+		x.exec(`INSERT INTO tasks (org_id, uid, agent_id, sender_org, sender, id, context_id, state, queued, seq,
+				size, lease, lease_worker, lease_expires, delivered, last_turn, created_at, updated_at, status_seq)
+			SELECT org_id, 'busy' || uid, 'busy', sender_org, sender, id, context_id,
+				CASE WHEN agent_id = 'even' THEN 'failed' ELSE 'submitted' END,
+				CASE WHEN agent_id = 'even' THEN 0 ELSE 1 END, seq, size, lease, lease_worker, lease_expires, delivered,
+				last_turn, created_at, updated_at, status_seq
+			FROM tasks WHERE org_id = 'a'`)
+		x.exec(`ANALYZE tasks`)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A search for what one index has in the order of the list reads that index and nothing else.
 func TestASearchWalksTheIndexThatFits(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, Options{}, func(t *testing.T, s *Store) {
 		manyTasks(t, s, time.Now())
+		busyAgent(t, s)
 		for index, q := range map[string]dispatch.Search{
 			"tasks_queue":  {Queued: true, Agent: "odd"},
 			"tasks_failed": {State: task.Failed, Agent: "even"},
@@ -221,14 +241,14 @@ func TestASearchWalksTheIndexThatFits(t *testing.T) {
 				t.Fatalf("%s: found %+v, %v, want two tasks", index, found, err)
 			}
 			for _, query := range r.list {
-				steps := ""
+				steps, pages := "", 0
 				if s.d == &sqliteDialect {
 					steps = strings.Join(plan(t, s, query.sql), "\n")
 				} else {
-					steps, _ = buffers(t, s, query)
+					steps, pages = buffers(t, s, query)
 				}
-				if !strings.Contains(steps, index) || strings.Contains(steps, "Sort") || strings.Contains(steps, "TEMP B-TREE") {
-					t.Errorf("plan of %s =\n%s\nwant %s in its order", query.sql, steps, index)
+				if !strings.Contains(steps, index) || strings.Contains(steps, "TEMP B-TREE") || pages > 100 {
+					t.Errorf("plan of %s =\n%s\nwant few pages, by %s", query.sql, steps, index)
 				}
 			}
 		}
