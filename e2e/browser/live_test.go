@@ -151,7 +151,7 @@ func TestLivePresence(t *testing.T) {
 	d.follows("/agents")
 	d.sees("offline")
 	go func() { _, _, _ = worker.call("POST ~/api/v1/agents/scout/claim", object{"wait_seconds": 60}) }()
-	d.waitFor("document.querySelector('#agent-scout .acts').textContent.includes('available')")
+	d.waitFor("document.querySelector('#agent-scout [data-label=Status]').textContent.includes('available')")
 }
 
 // TestLiveRestart restarts the server: the page says that it lost the connection, and then shows
@@ -174,6 +174,44 @@ func TestLiveRestart(t *testing.T) {
 	}
 	d.scout.do(t, "POST /proposals/"+id+"/vote", object{"vote": "against"})
 	d.sees("1 against")
+}
+
+// TestLiveRole takes the admin role from somebody who reads a page for admins: the page says so, and
+// shows nothing of it any more.
+func TestLiveRole(t *testing.T) {
+	d := newDesk(t)
+	bob := d.site.tab(t, d.site.signIn(t, "bob", true))
+	bob.follows("/keys")
+	bob.waitFor("document.querySelector('#keys-live [data-key]')")
+	root := d.site.api(d.site.key)
+	root.do(t, "PATCH /members/user:bob", object{"admin": false})
+	bob.sees("You may no longer see this page.")
+	bob.waitFor("!document.querySelector('#keys-live [data-key]')")
+	root.do(t, "PATCH /members/user:bob", object{"admin": true})
+	bob.waitFor("document.querySelector('#keys-live [data-key]') && !document.getElementById('live-note')")
+}
+
+// TestLiveOpenDetails reads the data of an event while others happen: it stays open, and moving the
+// focus requests nothing.
+func TestLiveOpenDetails(t *testing.T) {
+	d := newDesk(t)
+	d.file("The first one")
+	d.follows("/events")
+	js[any](d.tab, `document.querySelector('#events details').open = true, window.parleyPages = 0,
+		document.addEventListener('parley:updated', () => { parleyPages++ }), null`)
+	d.file("The second one")
+	d.waitFor("document.querySelector('.live-new')?.textContent === '1 new'")
+	before := js[int](d.tab, "parleyPages")
+	for range 3 {
+		js[any](d.tab, "document.getElementById('subject').focus(), document.getElementById('type').focus(), null")
+		time.Sleep(300 * time.Millisecond) // nothing is to happen
+	}
+	if after := js[int](d.tab, "parleyPages"); after != before {
+		t.Errorf("the page was requested %d times, want none", after-before)
+	}
+	if !js[bool](d.tab, "document.querySelector('#events details').open") {
+		t.Error("the data was closed, want it as the reader left it")
+	}
 }
 
 // restart starts the server again, at the same address.

@@ -166,7 +166,7 @@ func TestFirstMinutes(t *testing.T) {
 	}
 	body = b.until(task, "Hello from curl")
 	if !strings.Contains(body, "completed") || !strings.Contains(body, "Look at the failed deploy") ||
-		strings.Contains(body, "data-poll") {
+		strings.Contains(body, "Check again") {
 		t.Error(body)
 	}
 	if _, body := b.do("GET", "/orgs/main/start", nil); stepsDone(body) != "agent connect task" {
@@ -315,7 +315,8 @@ func TestMembersAndAgents(t *testing.T) {
 	res, body := bob.do("POST", "/orgs/main/agents/scout/tasks", url.Values{"message": {"Hello"}})
 	task := res.Request.URL.Path
 	if res.StatusCode != 200 || !strings.Contains(body, "submitted") ||
-		!strings.Contains(body, "No worker is connected to this agent") || !strings.Contains(body, "data-poll") {
+		!strings.Contains(body, "No worker is connected to this agent") ||
+		!strings.Contains(body, `data-live-task="scout/web-`) || strings.Contains(body, "data-poll") {
 		t.Error(res.Status, body)
 	}
 	// A task is its sender's.

@@ -26,7 +26,6 @@ func (p *Pages) mountAgents() {
 		"POST /agents/{id}/connect":                               (*visit).makeWorkerKey,
 		"POST /agents/{id}/tasks":                                 (*visit).sendTask,
 		"GET /agents/{id}/tasks/{task}":                           (*visit).taskPage,
-		"GET /agents/{id}/tasks/{task}/state":                     (*visit).taskState,
 		"POST /agents/{id}/tasks/{task}":                          (*visit).replyToTask,
 		"GET /agents/{id}/tasks/{task}/outputs/{artifact}/{part}": (*visit).taskOutput,
 		"POST /agents/{id}/tasks/{task}/cancel":                   (*visit).cancelTask,

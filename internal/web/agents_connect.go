@@ -107,7 +107,7 @@ func (v *visit) showConnect(view connectView, problem error) error {
 }
 
 // connectState serves the part of the page that changes. A script polls it until a worker is
-// connected.
+// connected, because no event says that a key was used or refused.
 func (v *visit) connectState() error {
 	g, err := v.ownAgent(identity.ReadAgents)
 	if err != nil {

@@ -109,7 +109,7 @@ type taskView struct {
 	Said                        []spoken // conversation
 	Outputs                     []outputView
 	TooLarge                    bool
-	Waits                       bool // the task is not over, so the page polls
+	Waits                       bool // the task may change by itself
 	Interrupt                   bool // the agent waits for the member
 	Over                        bool
 	NoWorker                    bool // no worker is connected
@@ -143,15 +143,6 @@ func (v *visit) showTask(typed string, problem error) error {
 	}
 	view.Message = typed
 	return renderForm(v, http.StatusOK, "agent_task", "Task for "+view.AgentName, view, problem)
-}
-
-// taskState serves the part of the page that the script polls.
-func (v *visit) taskState() error {
-	view, err := v.taskView()
-	if err != nil {
-		return err
-	}
-	return v.writePart(http.StatusOK, "agent_task", "task", map[string]any{"Body": view, "Errors": formErrors{}})
 }
 
 // taskView reads the task in the URL.

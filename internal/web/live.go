@@ -75,9 +75,10 @@ func (p *Pages) serveLive(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := &visit{Pages: p, w: w, r: r, caller: httpx.CallerOf(r.Context()), member: m}
-	s, err := v.newLiveStream()
+	var s *liveStream
+	err := p.router.Park(r.Context(), httpx.Stream)
 	if err == nil {
-		err = p.router.Park(r.Context(), httpx.Stream)
+		s, err = v.newLiveStream()
 	}
 	if err != nil {
 		httpx.WriteError(w, r, err)
@@ -147,7 +148,7 @@ func liveStart(r *http.Request) (event.Request, error) {
 	return event.Request{Start: event.AfterNumber, After: n}, nil
 }
 
-// liveTask finds a task by the rule of its page.
+// liveTask finds a task by the rule of its console page: members follow tasks that they sent.
 func (v *visit) liveTask(name string) (*liveTask, error) {
 	agent, id, _ := strings.Cut(name, "/")
 	call, err := v.Tasks.Reach(v.r.Context(), v.caller, agent)
@@ -288,8 +289,9 @@ func (s *liveStream) goesOn() bool {
 		return s.send("alive", 0, []byte("{}")) == nil
 	case noMember:
 		_ = s.send("signed-out", 0, []byte("{}"))
-	case otherRights:
-		s.again() // the browser connects again, and requests its page
+	case otherRights: // the page may show other things now, or be refused
+		_ = s.send("change", 0, anyHint())
+		s.again()
 	}
 	return false
 }

@@ -94,6 +94,12 @@ func (h *hint) encode() []byte {
 	return b
 }
 
+// anyHint returns the data of a message that anything may have changed.
+func anyHint() []byte {
+	h := hint{types: map[event.Type]bool{every: true}, all: true}
+	return h.encode()
+}
+
 // taskHint returns the data of a message about the followed task.
 func taskHint(name string) []byte {
 	b, _ := json.Marshal(map[string]string{"task": name})

@@ -260,7 +260,8 @@ func TestLiveEndsWithTheSession(t *testing.T) {
 	}
 }
 
-// TestLiveEndsWithTheRole: the browser connects again, and sees what the new role may see.
+// TestLiveEndsWithTheRole: the page is told to look again, and the browser connects again with the
+// new role.
 func TestLiveEndsWithTheRole(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -268,6 +269,10 @@ func TestLiveEndsWithTheRole(t *testing.T) {
 	bob := o.bob.follow(base, "")
 	bob.want("hello")
 	o.ada.post("/members/user:bob", "change", "make-admin").want(http.StatusSeeOther)
+	m := bob.want("change")
+	if want := `{"seq":0,"types":["*"],"subjects":["*"]}`; m.data != want || m.id != "" {
+		t.Errorf("got %+v, want %s without a number", m, want)
+	}
 	if m := bob.next(); m != (liveMessage{}) {
 		t.Errorf("got %+v, want the end", m)
 	}
@@ -399,6 +404,9 @@ func TestTooManyLiveStreams(t *testing.T) {
 	l := o.bob.follow(base, "")
 	if l.res.StatusCode != http.StatusTooManyRequests || l.res.Header.Get("Retry-After") == "" {
 		t.Errorf("status %d, want 429 with Retry-After", l.res.StatusCode)
+	}
+	if l := o.bob.follow(base, "?task=nobody/1"); l.res.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("status %d, want 429 before anything is read", l.res.StatusCode)
 	}
 	o.ada.follow(base, "").want("hello")
 }

@@ -1,5 +1,6 @@
-// Elements with data-poll are requested again every two seconds. Polling pauses while the tab is
-// hidden, and stops when the user is signed out.
+// Elements with data-poll are requested again every two seconds: those that show what no event
+// announces, see 50-live.js. Polling pauses while the tab is hidden, and stops when the user is
+// signed out.
 (() => {
   'use strict';
   const every = 2000;

@@ -5,11 +5,11 @@
   'use strict';
   const stream = document.body.dataset.liveStream;
   if (!stream || !window.EventSource) return;
-  const grace = 5000, silence = 45000, slowest = 30000; // ms
+  const grace = 5000, silence = 45000, slowest = 30000, steady = 5000; // ms
   let last = document.body.dataset.liveAfter;
   let source = null, failures = 0, lost = false, over = false;
   let refusedTask = ''; // it is not stored any more
-  let retrying = 0, hiding = 0, watching = 0;
+  let retrying = 0, hiding = 0, watching = 0, proving = 0;
 
   const tell = (name, detail) => document.dispatchEvent(new CustomEvent(name, { detail }));
 
@@ -39,12 +39,17 @@
     else document.body.append(box);
     say(text);
   };
-  const signIn = () => {
+  const anchor = (href, text) => {
     const a = document.createElement('a');
-    a.href = '/login?' + new URLSearchParams({ next: location.pathname + location.search });
+    a.href = href;
+    a.textContent = text;
+    return a;
+  };
+  const signIn = () => {
+    const next = new URLSearchParams({ next: location.pathname + location.search });
+    const a = anchor('/login?' + next, 'Sign in in a new tab');
     a.target = '_blank'; // what was typed here stays
     a.rel = 'noopener';
-    a.textContent = 'Sign in in a new tab';
     return a;
   };
 
@@ -54,6 +59,7 @@
     document.body.dataset.liveState = 'closed';
     clearTimeout(retrying);
     clearTimeout(watching);
+    clearTimeout(proving);
   };
   // A connection may be dead without an error. The server sends something every few seconds.
   const heard = () => {
@@ -70,10 +76,10 @@
     source = new EventSource(url);
     heard();
     source.addEventListener('hello', hello);
-    source.addEventListener('alive', heard);
+    source.addEventListener('alive', works);
     source.addEventListener('change', event => {
-      heard();
-      last = event.lastEventId;
+      if (event.lastEventId) works(); // one without a number is the last one of its stream
+      last = event.lastEventId || last;
       tell('parley:changed', JSON.parse(event.data));
     });
     source.addEventListener('task', event => {
@@ -86,12 +92,17 @@
   const hello = () => {
     heard();
     document.body.dataset.liveState = 'open';
-    failures = 0;
+    proving = setTimeout(works, steady);
     if (!lost) return;
     lost = false;
     note('');
     say('Connected again.');
     tell('parley:changed', { types: ['*'], subjects: ['*'] });
+  };
+  // A stream that says hello may still fail at once, each time.
+  const works = () => {
+    heard();
+    failures = 0;
   };
   const signedOut = () => {
     close();
@@ -99,30 +110,41 @@
     note('You are signed out.', signIn());
   };
   document.addEventListener('parley:signed-out', signedOut);
+  document.addEventListener('parley:refused', event => note(event.detail, anchor(location.href, 'Reload')));
+  document.addEventListener('parley:allowed', () => note(''));
 
   // Connect again: the first time at once, then later and later, and not all tabs together.
   const fail = async () => {
     const refused = source?.readyState === EventSource.CLOSED;
     close();
     if (document.hidden) return;
-    let wait = failures ? Math.min(slowest, 500 * 2 ** failures) : 100;
-    if (failures++) {
-      lost = true;
-      note('Connection lost. Trying again…');
+    const wait = failures ? Math.min(slowest, 500 * 2 ** failures) : 100;
+    let text = failures++ ? 'Connection lost. Trying again…' : '', least = 0;
+    if (refused) {
+      const why = await reason();
+      if (over || source) return; // signed out, or connected again meanwhile
+      text = why.text || text;
+      least = why.wait;
     }
-    if (refused) wait = Math.max(wait, await reason());
-    retrying = setTimeout(open, wait * (0.5 + Math.random()));
+    if (text) {
+      lost = true;
+      note(text);
+    }
+    clearTimeout(retrying);
+    retrying = setTimeout(open, Math.max(wait, least) * (0.5 + Math.random()));
   };
-  // An EventSource does not say why it was refused. Returns how long to wait, in ms.
+  // An EventSource does not say why it was refused. Returns what to say, and how long to wait in ms.
   const reason = async () => {
     try {
       const response = await fetch(stream, { method: 'HEAD', credentials: 'same-origin' });
       if (response.status === 401 || response.status === 404) signedOut();
-      if (response.status === 429) note('Live updates are paused: too many windows are open.');
       if (response.ok) refusedTask = document.querySelector('[data-live-task]')?.dataset.liveTask;
-      return 1000 * (Number(response.headers.get('Retry-After')) || 0);
+      return {
+        text: response.status === 429 ? 'Live updates are paused: too many windows are open.' : '',
+        wait: 1000 * (Number(response.headers.get('Retry-After')) || 0),
+      };
     } catch {
-      return 0;
+      return { text: '', wait: 0 };
     }
   };
 

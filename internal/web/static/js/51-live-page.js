@@ -2,7 +2,8 @@
 // is requested again, and every live region is updated from the response by its id.
 //
 // TYPE is a type of event, or a prefix of types such as proposal; * is any. data-live-subject
-// limits a region to some records, and data-live-task="AGENT/ID" also follows one task.
+// limits a region to some records, and data-live-task="AGENT/ID" also follows one task. With
+// data-live-again the page is requested once more a second later, for what events bring about.
 //
 // With data-live-rows, elements with data-key are rows that must not move while somebody reads
 // them: known rows are updated in place, and a button says how many are new.
@@ -25,7 +26,8 @@
   // One request at a time: a few at once, and one a second in a longer burst.
   const burst = 4;
   let credit = burst, counted = performance.now();
-  let running = false, wanted = false, held = false, timer = 0;
+  let running = false, wanted = false, refused = false, timer = 0;
+  let held = []; // see parleyMorph
   const want = () => {
     wanted = true;
     clearTimeout(timer);
@@ -38,7 +40,8 @@
   };
   const refresh = async () => {
     running = true;
-    wanted = held = false;
+    wanted = false;
+    held = [];
     credit--;
     try {
       const page = await load();
@@ -56,14 +59,31 @@
     });
     if (response.status === 401) tell('parley:signed-out');
     if (response.status === 429 || response.status >= 500) throw new Error(response.statusText);
-    if (!response.ok) return null; // what the page shows is gone
+    if (!response.ok) return refuse(response.status);
+    if (refused) allow();
     return new DOMParser().parseFromString(await response.text(), 'text/html');
   };
+  // The page was deleted, or the role of the reader has changed.
+  const refuse = status => {
+    if (status !== 403 && status !== 404) return null;
+    refused = true;
+    document.querySelector('main')?.classList.add('gone');
+    if (status === 403) regions().forEach(region => region.replaceChildren());
+    tell('parley:refused', status === 403 ? 'You may no longer see this page.' : 'This page is gone.');
+    return null;
+  };
+  const allow = () => {
+    refused = false;
+    document.querySelector('main')?.classList.remove('gone');
+    tell('parley:allowed');
+  };
   document.addEventListener('parley:changed', event => {
-    if (!regions().some(r => concerns(r, event.detail))) return;
+    const concerned = regions().filter(r => concerns(r, event.detail));
+    if (!concerned.length) return;
     want();
     // The server keeps the presence of all agents for half a second.
-    if (event.detail.types?.includes('agent.presence')) setTimeout(want, 1000);
+    const early = event.detail.types?.includes('agent.presence');
+    if (early || concerned.some(r => r.hasAttribute('data-live-again'))) setTimeout(want, 1000);
   });
   document.addEventListener('visibilitychange', () => { if (wanted) want(); });
 
@@ -71,13 +91,13 @@
     for (const region of regions()) {
       const fresh = page.getElementById(region.id);
       if (!fresh?.hasAttribute('data-live')) continue;
-      if (region.hasAttribute('data-live-rows')) updateRows(region, fresh);
+      if (region.hasAttribute('data-live-rows') && region.firstElementChild) updateRows(region, fresh);
       else morph(region, fresh);
     }
     tell('parley:updated');
   };
   const morph = (old, fresh) => {
-    if (!window.parleyMorph(old, fresh)) held = true;
+    held.push(...window.parleyMorph(old, fresh));
     window.htmx?.process(old);
   };
 
@@ -132,8 +152,8 @@
   });
 
   // What was left alone is updated when the reader is done with it.
-  const release = () => { if (held) want(); };
+  const release = () => { if (held.some(used => !used())) want(); };
   document.addEventListener('focusout', () => setTimeout(release));
   document.addEventListener('toggle', release, true);
-  document.addEventListener('selectionchange', () => { if (getSelection().isCollapsed) release(); });
+  document.addEventListener('selectionchange', release);
 })();

@@ -1,20 +1,23 @@
 // parleyMorph(old, fresh) changes an element into a fresh one from another document. Nodes that are
 // in both keep their identity, and with it the focus and the scroll position. It leaves alone what
-// somebody is using: a field with the focus or with input, an open dialog or <details>, a form that
-// is being sent, and selected text. It returns false if it left something alone.
+// somebody is using: a field with the focus or with input and the <details> around it, an open
+// dialog, a form that is being sent, and selected text. Open <details> stay open. It returns a
+// function for each node that it left alone, which reports whether the node is still used.
 (() => {
   'use strict';
   const fields = 'input:not([type=hidden]), textarea, select';
-  let complete = true;
+  let left = [];
 
   const changed = e => {
     if (e.type === 'checkbox' || e.type === 'radio') return e.checked !== e.defaultChecked;
     if (e.tagName !== 'SELECT') return e.value !== e.defaultValue;
     return e.selectedIndex !== Math.max(0, [...e.options].findIndex(o => o.defaultSelected));
   };
+  const writing = node => document.activeElement.matches(fields) && node.contains(document.activeElement)
+    || [...node.querySelectorAll(fields)].some(changed);
   // For now: there will be an event when the reader is done.
   const used = node => node === document.activeElement && node.matches(fields)
-    || node.matches('dialog[open], details[open]')
+    || node.matches('dialog[open]') || node.matches('details[open]') && writing(node)
     || node.tagName === 'FORM' && node.querySelector('[aria-disabled=true]');
   // Until the page is loaded again.
   const entered = node => node.matches('[hx-morph-skip]') || node.matches(fields) && changed(node)
@@ -24,7 +27,8 @@
     return !s.isCollapsed && s.containsNode(node, true);
   };
   const kept = node => node.nodeType === 1 && (node.contains(document.activeElement) || used(node)
-    || node.querySelector('dialog[open], details[open]') || [...node.querySelectorAll(fields)].some(changed));
+    || node.matches('details[open]') || node.querySelector('dialog[open], details[open]')
+    || [...node.querySelectorAll(fields)].some(changed));
 
   const keyOf = node => node.nodeType === 1 ? node.id || node.dataset?.key || '' : '';
   const alike = (a, b) => a?.nodeType === b.nodeType && a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
@@ -41,8 +45,9 @@
       old.checked = fresh.checked;
     }
   };
+  const leave = (node, using) => left.push(() => node.isConnected && using(node));
   const remove = node => {
-    if (kept(node)) complete = false;
+    if (kept(node)) leave(node, kept);
     else node.remove();
   };
   const children = (old, fresh) => {
@@ -53,7 +58,7 @@
     for (const next of fresh.childNodes) {
       const key = keyOf(next), match = key ? known.get(key) : alike(at, next) ? at : null;
       if (match && match.nodeName !== next.nodeName && kept(match)) {
-        complete = false;
+        leave(match, kept);
         continue;
       }
       if (match?.nodeName !== next.nodeName) {
@@ -77,7 +82,7 @@
     }
     if (old.isEqualNode(fresh)) return;
     if (used(old)) {
-      complete = false;
+      leave(old, used);
       return;
     }
     if (entered(old)) return;
@@ -87,13 +92,16 @@
   };
 
   window.parleyMorph = (old, fresh) => {
-    if (selected(old)) return old.isEqualNode(fresh);
+    left = [];
+    if (selected(old)) {
+      leave(old, selected);
+      return left;
+    }
     const focused = document.activeElement;
-    complete = true;
     if (old.nodeName === fresh.nodeName) morph(old, fresh);
-    else if (kept(old)) complete = false;
+    else if (kept(old)) leave(old, kept);
     else old.replaceWith(document.importNode(fresh, true));
     if (focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
-    return complete;
+    return left;
   };
 })();
