@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -160,26 +159,12 @@ func (v *visit) eventRow(e *event.Event) eventRow {
 // maxEventJSON limits the data that the feed shows of an event, in characters.
 const maxEventJSON = 2000
 
-// plainJSON formats JSON with one member per line. Characters that are invisible or change the
-// direction of text are escaped as JSON does it.
+// plainJSON formats JSON with one member per line, bounded and with all characters visible.
 func plainJSON(data json.RawMessage) (out string, cut bool) {
 	var indented bytes.Buffer
 	if json.Indent(&indented, data, "", "  ") != nil {
 		indented.Reset()
 		indented.Write(data)
 	}
-	var b strings.Builder
-	n := 0
-	for _, r := range strings.ToValidUTF8(indented.String(), "\uFFFD") {
-		if n == maxEventJSON {
-			return b.String(), true
-		}
-		n++
-		if r == '\n' || text.Name.Allows(r) {
-			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, "\\u%04x", r)
-		}
-	}
-	return b.String(), false
+	return text.Escape(indented.String(), maxEventJSON, text.InJSON)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/parley-dev/parley/internal/delivery"
@@ -117,21 +116,11 @@ func took(d time.Duration) string {
 const maxHarmless = 300
 
 // harmless returns text that a stranger wrote, such as the response of a receiver, as one bounded
-// line in which characters that are invisible or change the direction of text are written out.
+// line with all characters visible.
 func harmless(s string) string {
-	var b strings.Builder
-	n := 0
-	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
-		if n == maxHarmless {
-			b.WriteString("…")
-			break
-		}
-		n++
-		if text.Name.Allows(r) {
-			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, "\\u{%x}", r)
-		}
+	out, cut := text.Escape(s, maxHarmless, text.InProse)
+	if cut {
+		out += "…"
 	}
-	return b.String()
+	return out
 }
