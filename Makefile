@@ -89,8 +89,8 @@ screenshots: deps ## save screenshots of every page in build/screenshots; PAGES=
 		$(GO) test -count=1 -timeout 20m -run 'TestScreenshots|TestScenes' ./e2e/browser
 
 .PHONY: demoshots
-demoshots: deps ## take the pictures of the README from the demo
-	PARLEY_DEMOSHOTS=$(CURDIR)/docs/images $(GO) test -count=1 -timeout 10m -run TestDemoScreenshots ./e2e/browser
+demoshots: deps ## take the pictures of the README from the demo, and log its time to ready
+	PARLEY_DEMOSHOTS=$(CURDIR)/docs/images $(GO) test -v -count=1 -timeout 10m -run TestDemoScreenshots ./e2e/browser
 
 .PHONY: openapi
 openapi: ## generate api/openapi.yaml from the code

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/page"
 )
@@ -11,7 +12,9 @@ import (
 // enterDemo starts a demo, opens its link and chooses a password.
 func enterDemo(t *testing.T) *tab {
 	t.Helper()
+	began := time.Now()
 	s := newSite(t, "--demo")
+	t.Logf("the demo was ready after %s", time.Since(began).Round(time.Millisecond))
 	w := s.tab(t, nil)
 	w.open(s.setup)
 	w.fill("New password", password)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/parley-dev/parley/internal/pgtest"
 	"github.com/parley-dev/parley/internal/servertest"
@@ -26,10 +27,12 @@ type demoGreeting struct {
 func startDemo(t *testing.T, args ...string) (*servertest.Process, demoGreeting) {
 	t.Helper()
 	dir := t.TempDir() // also for the store: a server that is killed does not remove it
+	began := time.Now()
 	s, err := startServer(dir, cleanEnv(dir, "TMPDIR="+dir), append([]string{"--demo", "--json"}, args...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Logf("the demo was ready after %s", time.Since(began).Round(time.Millisecond))
 	t.Cleanup(s.Kill)
 	var g demoGreeting
 	if err := json.Unmarshal([]byte(s.Stdout.String()), &g); err != nil {

@@ -76,15 +76,32 @@ func refuseUsed(ctx context.Context, cfg config.Store) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	orgs, err := s.Identity().Orgs(ctx)
-	if err == nil && len(orgs) > 0 {
-		err = errUsed(cfg)
+	if err != nil || len(orgs) == 0 {
+		return err
 	}
-	return err
+	keys, err := s.Identity().Keys(ctx, orgs[0].ID, identity.KeyFilter{})
+	switch {
+	case err != nil:
+		return err
+	case len(orgs) == 1 && demo.Unfinished(orgs[0], keys):
+		return errUnfinished(cfg)
+	}
+	return errUsed(cfg)
 }
 
 func errUsed(cfg config.Store) error {
 	return fmt.Errorf("--demo needs an empty store, and %s has an org; leave out --data and --database for a store that "+
 		"is removed at the end, or name an empty one", StoreName(cfg))
+}
+
+// errUnfinished is the error for a store with a part of a demo, whose key was never printed.
+func errUnfinished(cfg config.Store) error {
+	next := "delete this folder, or name another one with --data"
+	if cfg.Database != "" {
+		next = "empty this database, or name another one with --database"
+	}
+	return fmt.Errorf("%s has a part of a demo whose start was interrupted; %s, and start the demo again",
+		StoreName(cfg), next)
 }
 
 // stage is what a server with a demo has besides.
@@ -114,11 +131,15 @@ func (s *Server) bootstrap(ctx context.Context, ids *ids) (err error) {
 	s.stage.company = demo.NewCompany(s.demoServices(Now, ids, s.tasks, s.agents), Now, onError)
 	directory := agent.NewDirectory(s.store.Agents(), clock.Now)
 	registry := agent.NewRegistry(s.store.Agents(), directory, agent.Quotas{}, clock.Now)
-	return demo.Seed(ctx, demo.SeedOptions{
+	err = demo.Seed(ctx, demo.SeedOptions{
 		Services: s.demoServices(clock.Now, past, s.pastTasks(clock, past, directory), registry),
 		Clock:    clock, Now: now, Receiver: "http://" + s.stage.receiver.Address(),
 		Touch: s.store.Identity().TouchKeys,
 	})
+	if err != nil && !s.stage.temporary {
+		err = fmt.Errorf("%w; %w", err, errUnfinished(s.cfg.Store))
+	}
+	return err
 }
 
 // pastTasks returns a service for the tasks of the past. It runs no background work.

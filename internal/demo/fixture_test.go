@@ -45,12 +45,31 @@ func newTown(tb testing.TB) *town {
 	}
 	err = Seed(tb.Context(), SeedOptions{
 		Services: servicesOf(st, clock.Now, newID), Clock: clock, Now: now, Receiver: "http://127.0.0.1:9",
-		Touch: st.Identity().TouchKeys,
+		Touch: func(ctx context.Context, used map[string]time.Time) error {
+			if !unfinished(tb, st) {
+				tb.Error("before its end the demo is finished")
+			}
+			return st.Identity().TouchKeys(ctx, used)
+		},
 	})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return &town{TB: tb, Services: servicesOf(st, orgtest.Now, orgtest.NewID), store: st, start: now}
+}
+
+// unfinished returns what the next start of a demo would find.
+func unfinished(tb testing.TB, st *store.Store) bool {
+	tb.Helper()
+	orgs, err := st.Identity().Orgs(tb.Context())
+	if err != nil || len(orgs) != 1 {
+		tb.Fatalf("%d orgs, %v, want 1", len(orgs), err)
+	}
+	keys, err := st.Identity().Keys(tb.Context(), orgs[0].ID, identity.KeyFilter{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return Unfinished(orgs[0], keys)
 }
 
 // idsOf returns ids that sort by the time of the clock.

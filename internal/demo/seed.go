@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/parley-dev/parley/internal/account"
@@ -59,7 +60,14 @@ func Seed(ctx context.Context, o SeedOptions) error {
 	if err := s.line.play(ctx); err != nil {
 		return fmt.Errorf("write the history of the demo: %w", err)
 	}
-	return o.Touch(ctx, s.used)
+	return o.Touch(ctx, s.used) // last: Unfinished looks for it
+}
+
+// Unfinished reports whether an org is that of a demo whose Seed was interrupted. Only the end of Seed
+// makes keys look used, and nobody knows the first key before.
+func Unfinished(org identity.Org, keys []identity.Key) bool {
+	used := slices.ContainsFunc(keys, func(k identity.Key) bool { return !k.LastUsedAt.IsZero() })
+	return org.ID == Founding.Org && org.Name == Founding.OrgName && !used
 }
 
 // act is what a member does with the proof that it may.

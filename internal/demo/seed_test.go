@@ -21,6 +21,9 @@ func lower(id ulid.ULID) string { return strings.ToLower(id.String()) }
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
+	if unfinished(t, w.store) {
+		t.Error("the demo is not finished after its end")
+	}
 	for name, check := range map[string]func(*testing.T, *town){
 		"forty proposals of every kind":        checkProposals,
 		"histories agree with their proposals": checkHistories,

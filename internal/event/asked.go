@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// askedOrgs remembers the orgs whose logs are asked by subject. Only these are indexed: the index
+// askedOrgs remembers the orgs whose logs are asked for pages by subject. Only these are indexed: the index
 // costs a few writes per event, and most logs are only read in order.
 type askedOrgs struct {
 	now  func() time.Time

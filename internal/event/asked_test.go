@@ -36,9 +36,15 @@ func TestOnlyLogsThatAreAskedBySubjectAreIndexed(t *testing.T) {
 		}
 		list("acme", "")
 		list("other", "")
+		for _, err := range w.Follow(t.Context(), reader(t, "other"), Request{Subject: "proposal:p"}, time.Hour) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
 		time.Sleep(3 * indexEvery)
 		if got := indexed(); len(got) != 0 {
-			t.Errorf("indexed %v without a request by subject", got)
+			t.Errorf("indexed %v without a request for a page by subject", got)
 		}
 
 		w.store.pieces = 3
@@ -56,6 +62,13 @@ func TestOnlyLogsThatAreAskedBySubjectAreIndexed(t *testing.T) {
 		time.Sleep(indexEvery)
 		if got := indexed(); len(got) != 0 {
 			t.Errorf("indexed %v an hour after the last request", got)
+		}
+
+		if _, err := w.ListBack(t.Context(), reader(t, "other"), Request{Subject: "proposal:p"}, 0); err != nil {
+			t.Fatal(err)
+		}
+		if got := indexed(); !slices.Equal(got, []string{"other"}) {
+			t.Errorf("indexed %v after a request for the newest events, want other", got)
 		}
 		cancel()
 		<-done
@@ -92,5 +105,40 @@ func TestSearchesForASubjectSkipEmptyPages(t *testing.T) {
 			t.Errorf("subject %q: %d events up to %d, %v; want %d up to %d", c.subject, len(p.Events), p.Last, err, c.events,
 				c.last)
 		}
+	}
+}
+
+// The same holds for the newest events, which are read backwards. After a few empty pages the reader
+// gets one, and goes on from there.
+func TestSearchesBackwardsForASubjectSkipEmptyPages(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.store.window = 10
+	w.store.add("acme", ProposalVoted, Members, `{}`)
+	for range 50 {
+		w.store.add("acme", ProposalVoted, Admins, `{}`)
+	}
+	for _, c := range []struct {
+		subject string
+		before  int64
+		events  int
+		first   int64
+		more    bool
+	}{
+		{"proposal:p", 0, 1, 1, false},
+		{"", 0, 0, 42, true},
+		{"proposal:other", 0, 0, 1, false},
+		{"proposal:p", 30, 1, 1, false},
+	} {
+		p, err := w.ListBack(t.Context(), reader(t, "acme"), Request{Subject: c.subject}, c.before)
+		if err != nil || len(p.Events) != c.events || p.First != c.first || p.More() != c.more {
+			t.Errorf("subject %q before %d: %d events from %d, more = %v, %v; want %d from %d, %v", c.subject, c.before,
+				len(p.Events), p.First, p.More(), err, c.events, c.first, c.more)
+		}
+	}
+	w.store.window = 5
+	p, err := w.ListBack(t.Context(), reader(t, "acme"), Request{Subject: "proposal:p"}, 0)
+	if err != nil || len(p.Events) != 0 || p.First != 22 || !p.More() {
+		t.Errorf("a rare subject: %d events from %d, %v, want none from 22", len(p.Events), p.First, err)
 	}
 }

@@ -67,7 +67,11 @@ func (m *memory) PageBack(_ context.Context, org string, q BackQuery) (BackPage,
 	if q.Before > 0 {
 		p.First = min(p.First, q.Before)
 	}
-	for p.First > kept && len(p.Events) < q.Limit {
+	end := kept
+	if m.window > 0 {
+		end = max(end, p.First-m.window)
+	}
+	for p.First > end && len(p.Events) < q.Limit {
 		p.First--
 		if e := log[p.First-1]; q.Match(&e) {
 			p.Events = append(p.Events, e)

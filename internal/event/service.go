@@ -201,7 +201,7 @@ func (r *Request) StartAt(after *int64, since string) error {
 }
 
 // query checks a request.
-func (s *Service) query(a identity.Access, r Request) (Query, error) {
+func query(a identity.Access, r Request) (Query, error) {
 	q := Query{
 		Filter: Filter{Viewer: viewerOf(a), Subject: r.Subject}, After: r.After, Limit: r.Limit,
 	}
@@ -232,10 +232,17 @@ func (s *Service) query(a identity.Access, r Request) (Query, error) {
 	if len(fields) > 0 {
 		return q, errs.InvalidFields(fields...)
 	}
-	if q.Subject != "" {
+	return q, nil
+}
+
+// search is query for a reader of pages. A log that is searched by subject is indexed. Streams get new
+// events without the index, so they do not make the server build it.
+func (s *Service) search(a identity.Access, r Request) (Query, error) {
+	q, err := query(a, r)
+	if err == nil && q.Subject != "" {
 		s.asked.add(a.Org())
 	}
-	return q, nil
+	return q, err
 }
 
 // validSubject reports whether an event can have this subject.
@@ -253,7 +260,7 @@ func (s *Service) List(ctx context.Context, a identity.Access, r Request) (Page,
 	if err := a.For(identity.ReadEvents); err != nil {
 		return Page{}, err
 	}
-	q, err := s.query(a, r)
+	q, err := s.search(a, r)
 	if err != nil {
 		return Page{}, err
 	}
@@ -271,16 +278,24 @@ func (s *Service) List(ctx context.Context, a identity.Access, r Request) (Page,
 // maxEmpty limits the pages without events that are skipped in a search for a subject.
 const maxEmpty = 5
 
-// page returns a page of the log. The first search for a subject in a long log has no index, so
-// that pages without events come first; it skips a few of them.
-func (s *Service) page(ctx context.Context, org string, q Query) (Page, error) {
-	page, err := s.store.Page(ctx, org, q)
-	for skipped := 0; q.Subject != "" && err == nil && skipped < maxEmpty &&
-		len(page.Events) == 0 && page.Last < page.Head && !page.Missed; skipped++ {
-		q.After = page.Last
-		page, err = s.store.Page(ctx, org, q)
+// skipEmpty calls read, which reads the next page and reports whether it has no events although more
+// of the log follows. The first search for a subject in a long log has no index, so that such pages
+// come first; a few of them are skipped.
+func skipEmpty[P any](f Filter, read func() (page P, empty bool, err error)) (P, error) {
+	page, empty, err := read()
+	for skipped := 0; f.Subject != "" && empty && err == nil && skipped < maxEmpty; skipped++ {
+		page, empty, err = read()
 	}
 	return page, err
+}
+
+// page returns a page of the log.
+func (s *Service) page(ctx context.Context, org string, q Query) (Page, error) {
+	return skipEmpty(q.Filter, func() (Page, bool, error) {
+		page, err := s.store.Page(ctx, org, q)
+		q.After = page.Last
+		return page, len(page.Events) == 0 && page.Last < page.Head && !page.Missed, err
+	})
 }
 
 // ListBack returns the events before a number, newest first; 0 starts with the newest. It ignores
@@ -290,14 +305,19 @@ func (s *Service) ListBack(ctx context.Context, a identity.Access, r Request, be
 		return BackPage{}, err
 	}
 	r.Start, r.After = FromOldest, 0
-	q, err := s.query(a, r)
+	q, err := s.search(a, r)
 	if err == nil && before < 0 {
 		err = errs.InvalidFields(errs.NewField("before", "must be 0 or more"))
 	}
 	if err != nil {
 		return BackPage{}, err
 	}
-	return s.store.PageBack(ctx, a.Org(), BackQuery{Filter: q.Filter, Before: before, Limit: q.Limit})
+	back := BackQuery{Filter: q.Filter, Before: before, Limit: q.Limit}
+	return skipEmpty(q.Filter, func() (BackPage, bool, error) {
+		page, err := s.store.PageBack(ctx, a.Org(), back)
+		back.Before = page.First
+		return page, len(page.Events) == 0 && page.More(), err
+	})
 }
 
 // start returns the number after which a request starts; 0 is before the oldest event.
@@ -371,7 +391,7 @@ func (s *Service) Follow(ctx context.Context, a identity.Access, r Request, idle
 			yield(Item{}, err)
 			return
 		}
-		q, err := s.query(a, r)
+		q, err := query(a, r)
 		if err != nil {
 			yield(Item{}, err)
 			return

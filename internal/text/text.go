@@ -2,8 +2,9 @@
 //
 // A Rule has a maximum length and a Form; Check returns what is wrong with a text, as a predicate
 // that follows the name of the field: "must be one line". Form.Allows lets a schema state the same
-// rule. ValidPort and Origin are for URLs that users enter. The package imports the standard library
-// only and knows neither fields nor errors.
+// rule. Escape shows text from elsewhere with all its characters visible. ValidPort and Origin are for
+// URLs that users enter. The package imports the standard library only and knows neither fields nor
+// errors.
 package text
 
 import (

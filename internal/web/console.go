@@ -1,16 +1,15 @@
 package web
 
 import (
-	"fmt"
 	"mime"
 	"net/http"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/text"
 	"github.com/parley-dev/parley/internal/wire"
 )
 
@@ -101,9 +100,10 @@ func (p *Pages) curl(id string, m *task.Message) string {
 	again.ID = ""
 	body := `{"jsonrpc":"2.0","id":1,"method":"tasks/send","params":{"message":` +
 		string(wire.AppendMessage(nil, &again)) + `}}`
+	body, cut := text.Escape(body, maxCurl, text.InJSON) // so that the command shows what it sends
 	out := "curl -sS " + shellQuote(p.PublicURL+"/a2a/"+id) + ` -H "Authorization: Bearer $PARLEY_KEY"` +
-		" -H 'Content-Type: application/json' \\\n  --data-raw " + shellQuote(visible(body))
-	if len(out) > maxCurl {
+		" -H 'Content-Type: application/json' \\\n  --data-raw " + shellQuote(body)
+	if cut || len(out) > maxCurl {
 		return ""
 	}
 	return out
@@ -111,21 +111,3 @@ func (p *Pages) curl(id string, m *task.Message) string {
 
 // shellQuote quotes a text for a POSIX shell.
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-// visible escapes characters of a JSON text that cannot be seen or that change the direction of
-// text, so that a command shows what it does. They occur only in strings.
-func visible(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case r < 0x7F, unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r > 0xFFFF:
-			high, low := (r-0x10000)>>10+0xD800, (r-0x10000)&0x3FF+0xDC00
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
-}

@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -35,8 +34,7 @@ type eventsView struct {
 // typeChoice is a group of types in the filter.
 type typeChoice struct {
 	typeGroup
-	All      string // value that selects the whole group
-	Selected bool   // the whole group is selected
+	Sets []choice // several of the types
 }
 
 // eventRow is an event in one line.
@@ -52,6 +50,9 @@ type eventRow struct {
 
 // groupSuffix follows the kind of a subject in a filter that selects all types about it.
 const groupSuffix = ".*"
+
+// decidedFilter selects the decisions about proposals.
+const decidedFilter = "proposal.decided"
 
 // eventsPage lists the events that the member may see, newest first.
 func (v *visit) eventsPage() error {
@@ -112,13 +113,15 @@ func eventCursor(s string) (int64, error) {
 	return n, nil
 }
 
-// typesIn returns the types that a filter selects: one, or all about a kind of record. The service
-// refuses unknown ones.
+// typesIn returns the types that a filter selects: one, all about a kind of record, or the decisions.
+// The service refuses unknown ones.
 func typesIn(filter string) []event.Type {
 	about, group := strings.CutSuffix(filter, groupSuffix)
 	switch {
 	case filter == "":
 		return nil
+	case filter == decidedFilter:
+		return []event.Type{event.ProposalApproved, event.ProposalRejected}
 	case !group || !slices.Contains(event.Subjects, about):
 		return []event.Type{event.Type(filter)}
 	}
@@ -136,7 +139,10 @@ func typeChoices(filter string) []typeChoice {
 	out := make([]typeChoice, len(groups))
 	for i, g := range groups {
 		all := g.About + groupSuffix
-		out[i] = typeChoice{typeGroup: g, All: all, Selected: filter == all}
+		out[i] = typeChoice{typeGroup: g, Sets: []choice{{Name: "all", Value: all, Current: filter == all}}}
+		if g.About == "proposal" {
+			out[i].Sets = append(out[i].Sets, choice{Name: "decided", Value: decidedFilter, Current: filter == decidedFilter})
+		}
 	}
 	return out
 }
@@ -146,40 +152,38 @@ func (v *visit) eventRow(e *event.Event) eventRow {
 		Event: *e, Line: webhook.Say(e), ByType: link(v.base()+"/events", "type", string(e.Type)),
 		BySubject: link(v.base()+"/events", "subject", e.Subject),
 	}
-	uid, isTask := strings.CutPrefix(e.Subject, "task:")
-	switch page := webhook.Page(e); {
-	case isTask && v.may(identity.ReadTasks):
-		out.Page = v.orgTaskPath(uid)
-	case page != "":
-		out.Page = v.base() + page
-	}
+	out.Page = v.eventSubject(e)
 	out.JSON, out.Cut = plainJSON(e.Data)
 	return out
+}
+
+// eventSubject returns the page of the record that an event is about; "" if it has none. Members who
+// are no admins see only events of tasks that they sent, and have a page of their own for these.
+func (v *visit) eventSubject(e *event.Event) string {
+	if uid, isTask := strings.CutPrefix(e.Subject, "task:"); isTask {
+		var sent struct{ ID, Agent string }
+		switch err := json.Unmarshal(e.Data, &sent); {
+		case v.may(identity.ReadTasks):
+			return v.orgTaskPath(uid)
+		case err == nil && sent.ID != "" && sent.Agent != "":
+			return v.taskPath(sent.Agent, sent.ID)
+		}
+	}
+	if page := webhook.Page(e); page != "" {
+		return v.base() + page
+	}
+	return ""
 }
 
 // maxEventJSON limits the data that the feed shows of an event, in characters.
 const maxEventJSON = 2000
 
-// plainJSON formats JSON with one member per line. Characters that are invisible or change the
-// direction of text are escaped as JSON does it.
+// plainJSON formats JSON with one member per line, bounded and with all characters visible.
 func plainJSON(data json.RawMessage) (out string, cut bool) {
 	var indented bytes.Buffer
 	if json.Indent(&indented, data, "", "  ") != nil {
 		indented.Reset()
 		indented.Write(data)
 	}
-	var b strings.Builder
-	n := 0
-	for _, r := range strings.ToValidUTF8(indented.String(), "\uFFFD") {
-		if n == maxEventJSON {
-			return b.String(), true
-		}
-		n++
-		if r == '\n' || text.Name.Allows(r) {
-			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, "\\u%04x", r)
-		}
-	}
-	return b.String(), false
+	return text.Escape(indented.String(), maxEventJSON, text.InJSON)
 }

@@ -28,12 +28,13 @@ func TestEventsAreShownToThoseWhoMaySeeThem(t *testing.T) {
 	o := newOffice(t)
 	all := o.happens(event.ProposalSubmitted, "proposal:prop-1", event.Members, `{"title":"Sleep more"}`)
 	admins := o.happens(event.KeyCreated, "key:key-1", event.Admins, `{"name":"Deploys"}`)
-	mine := o.happens(event.TaskInputRequired, "task:t-1", event.Only("user:bob"), `{"id":"t-1","agent":"scout"}`)
+	mine := o.happens(event.TaskInputRequired, "task:t-1", event.Only("user:bob"), `{"id":"t/1","agent":"scout"}`)
 	draft := o.happens(event.ProposalDrafted, "proposal:prop-2", event.Draft("user:ada"), `{"title":"Half a thought"}`)
 	o.ada.get("/events").want(http.StatusOK, all.ID, admins.ID, mine.ID, draft.ID,
 		`user:ada submitted the proposal “Sleep more”`, `href="/orgs/acme/proposals/prop-1"`,
-		`href="/orgs/acme/keys/key-1"`)
-	o.bob.get("/events").want(http.StatusOK, all.ID, mine.ID).lacks(admins.ID, draft.ID, "Deploys", "Half a thought")
+		`href="/orgs/acme/keys/key-1"`, `href="/orgs/acme/tasks/t-1"`).lacks(`href="/orgs/acme/agents/scout/tasks/`)
+	o.bob.get("/events").want(http.StatusOK, all.ID, mine.ID, `href="/orgs/acme/agents/scout/tasks/t%2F1"`).
+		lacks(admins.ID, draft.ID, "Deploys", "Half a thought", `href="/orgs/acme/tasks/t-1"`)
 	o.eve.get("/events").want(http.StatusNotFound)
 	o.eve.send(http.MethodGet, "/orgs/globex/events", nil).want(http.StatusOK).lacks(all.ID, "Sleep more")
 	o.bob.get("/events?type=key.created").want(http.StatusOK, "Nothing matches").lacks(admins.ID)
@@ -48,6 +49,10 @@ func TestEventsAreFiltered(t *testing.T) {
 	o.bob.get("/events?type=proposal.*").want(http.StatusOK, a.ID, b.ID).lacks(c.ID)
 	o.bob.get("/events?type=proposal.voted").want(http.StatusOK, b.ID, `<option value="proposal.voted" selected>`).
 		lacks(a.ID, c.ID)
+	d := o.happens(event.ProposalApproved, "proposal:prop-1", event.Members, `{}`)
+	e := o.happens(event.ProposalRejected, "proposal:prop-1", event.Members, `{}`)
+	o.bob.get("/events?type=proposal.decided").want(http.StatusOK, d.ID, e.ID,
+		`<option value="proposal.decided" selected>Proposals: decided</option>`).lacks(a.ID, b.ID, c.ID)
 	o.bob.get("/events?subject=agent:scout").want(http.StatusOK, c.ID).lacks(a.ID, b.ID)
 	o.bob.get("/events?subject=agent:scout&type=proposal.*").want(http.StatusOK, "Nothing matches")
 	for query, want := range map[string]string{
@@ -91,10 +96,10 @@ func TestDataOfEventsIsHarmless(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	o.happens(event.AgentChanged, "agent:scout", event.Members,
-		`{"name":"<script>alert(1)</script>","note":"`+"\u202egnp.exe"+`\u001b"}`)
+		`{"name":"<script>alert(1)</script>","note":"`+"\u202egnp.exe\U000e0001"+`\u001b"}`)
 	o.happens(event.AgentChanged, "agent:scout", event.Members, `{"name":"`+strings.Repeat("W", 50_000)+`"}`)
-	res := o.bob.get("/events").want(http.StatusOK, "&lt;script&gt;", `\u202egnp.exe`, "The data goes on").
-		lacks("<script>alert", "\u202e", strings.Repeat("W", 5000))
+	res := o.bob.get("/events").want(http.StatusOK, "&lt;script&gt;", `\u202egnp.exe\udb40\udc01\u001b`,
+		"The data goes on").lacks("<script>alert", "\u202e", "\U000e0001", strings.Repeat("W", 5000))
 	if len(res.body) > 64<<10 {
 		t.Errorf("the page has %d bytes, want a bounded size", len(res.body))
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/task"
@@ -25,7 +25,7 @@ type overviewView struct {
 
 	Asking     []askingRow
 	MoreAsking bool
-	AskingHref string // list of the org's tasks that ask, for admins
+	AskingHref string // list of the tasks of the org's agents that ask, for admins
 
 	Admin     bool
 	Attention []attention
@@ -56,7 +56,7 @@ type figure struct {
 const (
 	overviewOldest = 5
 	overviewAsking = 5
-	overviewMonth  = 30 * 24 * time.Hour
+	overviewMonth  = 30 * oneDay
 )
 
 // overviewPage shows what waits. It reads a bounded number of rows, by indexes and counters.
@@ -141,32 +141,18 @@ func (v *visit) month(a identity.Access) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := v.base() + "/proposals"
-	decided := figure{"Decided", strconv.Itoa(pace.Decided), "", link(list, "status", proposal.All, "sort", "newest")}
+	// The lists of proposals are sorted by submission; the events of the decisions are what was counted.
+	events := v.base() + "/events"
+	all := link(events, "type", decidedFilter)
+	decided := figure{"Decided", strconv.Itoa(pace.Decided), "approved or rejected", all}
 	if pace.More {
 		decided.Value += "+"
 	}
-	decided.Text = "approved or rejected"
-	median := figure{"Time to decision", "–", "half are decided faster", link(list, "sort", "oldest")}
-	accepted := figure{"Accepted", "–", "of the decided proposals", link(list, "status", string(proposal.Approved))}
+	median := figure{"Time to decision", "–", "half are decided faster", all}
+	accepted := figure{"Accepted", "–", "of the decided proposals", link(events, "type", string(event.ProposalApproved))}
 	if pace.Decided > 0 {
-		median.Value = span(pace.Median)
+		median.Value = elapsed(pace.Median)
 		accepted.Value = fmt.Sprintf("%d %%", (200*pace.Approved+pace.Decided)/(2*pace.Decided)) // rounded
 	}
 	return []figure{decided, median, accepted}, nil
-}
-
-// span formats a duration in the largest unit that fits.
-func span(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d < time.Minute:
-		return "< 1 min"
-	case d < time.Hour:
-		return plural(int64(d/time.Minute), "min", "min")
-	case d < 2*day:
-		return plural(int64(d/time.Hour), "h", "h")
-	default:
-		return plural(int64(d/day), "day", "days")
-	}
 }

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -120,13 +121,26 @@ func TestTheOverviewShowsWhatWaits(t *testing.T) {
 	shared := []string{
 		`href="/orgs/acme/proposals?priority=high"`, `<b class="num">1</b> high`, `<b class="num">6</b> normal`,
 		`href="/orgs/acme/proposals/` + first + `"`, "The &lt;b&gt;first&lt;/b&gt;", `<b class="num">3</b>`, `67 %`,
-		"scout", `data-live="proposal"`,
+		"scout", `data-live="proposal"`, `href="/orgs/acme/events?type=proposal.decided"`,
+		`href="/orgs/acme/events?type=proposal.approved"`,
 	}
 	mine := append(slices.Clone(shared), `href="/orgs/acme/agents/scout/tasks/t%2F1"`, "asks you")
 	o.bob.get("/overview").want(http.StatusOK, mine...).
 		lacks("Needs attention", "1 key ends", "/tasks?state", "low</a>", "shop")
 	o.ada.get("/overview").want(http.StatusOK, append(shared, `href="/orgs/acme/tasks?state=input-required"`,
-		"shop", "1 key ends within 14 days", `href="/orgs/acme/keys?view=ends"`)...).lacks("asks you")
+		"Tasks of our agents that ask", "shop", "1 key ends within 14 days", `href="/orgs/acme/keys?view=ends"`)...).
+		lacks("asks you")
+}
+
+func TestTheOverviewSaysWhereMoreQuestionsAre(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	for i := range 6 {
+		o.ask("user:bob", fmt.Sprint("t-", i))
+	}
+	const more = `There are more: see the pages of the <a class="link" href="/orgs/acme/agents">agents</a>`
+	o.bob.get("/overview").want(http.StatusOK, more)
+	o.ada.get("/overview").want(http.StatusOK, "There are more.", "Tasks of our agents that ask")
 }
 
 // An agent with waiting tasks needs a worker; one that has a worker does not.

@@ -13,8 +13,9 @@ import (
 	"github.com/parley-dev/parley/internal/webhook"
 )
 
-// noWebhook goes back to the list if the webhook was deleted meanwhile.
-func (v *visit) noWebhook(action identity.AuditAction, err error) error {
+// webhookRefused returns the error of an action on a webhook, and audits it. If the webhook was deleted
+// meanwhile, it goes back to the list.
+func (v *visit) webhookRefused(action identity.AuditAction, err error) error {
 	if errs.KindOf(err) == errs.NotFound {
 		return v.done(v.base()+"/webhooks", refusal("This webhook no longer exists."))
 	}
@@ -23,7 +24,7 @@ func (v *visit) noWebhook(action identity.AuditAction, err error) error {
 
 // rejectedWebhook shows the page of a webhook with the error of one of its forms.
 func (v *visit) rejectedWebhook(
-	a identity.Access, w *webhook.Webhook, action identity.AuditAction, part webhookPart, err error,
+	a identity.Access, w *webhook.Webhook, action identity.AuditAction, part webhookExtras, err error,
 ) error {
 	return v.showWebhook(http.StatusOK, a, w, part, v.audited(action, w.ID, err))
 }
@@ -33,7 +34,7 @@ func (v *visit) rejectedWebhook(
 func (v *visit) changeWebhook() error {
 	a, w, err := v.webhookInPath()
 	if err != nil {
-		return v.noWebhook(webhook.AuditUpdate, err)
+		return v.webhookRefused(webhook.AuditUpdate, err)
 	}
 	typed := v.typedWebhook()
 	version, err := strconv.ParseInt(v.value("version"), 10, 64)
@@ -49,7 +50,7 @@ func (v *visit) changeWebhook() error {
 		edit.URL = &typed.URL
 	}
 	if err := v.confirmReceiver("password", moved); err != nil {
-		return v.rejectedWebhook(a, &w, webhook.AuditUpdate, webhookPart{Typed: &typed}, err)
+		return v.rejectedWebhook(a, &w, webhook.AuditUpdate, webhookExtras{Typed: &typed}, err)
 	}
 	ctx, _, err := v.begin()
 	if err != nil {
@@ -59,9 +60,9 @@ func (v *visit) changeWebhook() error {
 	case err == nil:
 		return v.done(v.base()+"/webhooks/"+w.ID, "The webhook was changed.")
 	case errs.KindOf(err) == errs.Stale:
-		return v.rejectedWebhook(a, &w, webhook.AuditUpdate, webhookPart{}, err)
+		return v.rejectedWebhook(a, &w, webhook.AuditUpdate, webhookExtras{}, err)
 	default:
-		return v.rejectedWebhook(a, &w, webhook.AuditUpdate, webhookPart{Typed: &typed}, err)
+		return v.rejectedWebhook(a, &w, webhook.AuditUpdate, webhookExtras{Typed: &typed}, err)
 	}
 }
 
@@ -69,18 +70,18 @@ func (v *visit) changeWebhook() error {
 func (v *visit) pauseWebhook() error {
 	a, w, err := v.webhookInPath()
 	if err != nil {
-		return v.noWebhook(webhook.AuditUpdate, err)
+		return v.webhookRefused(webhook.AuditUpdate, err)
 	}
 	state := webhook.State(v.value("state"))
 	if state != webhook.Active && state != webhook.Paused {
 		return errIncomplete
 	}
 	ctx, _, err := v.begin()
-	if err == nil {
-		_, err = v.Webhooks.Update(ctx, a, w.ID, webhook.Edit{State: &state})
-	}
 	if err != nil {
-		return v.rejectedWebhook(a, &w, webhook.AuditUpdate, webhookPart{}, err)
+		return err
+	}
+	if _, err := v.Webhooks.Update(ctx, a, w.ID, webhook.Edit{State: &state}); err != nil {
+		return v.rejectedWebhook(a, &w, webhook.AuditUpdate, webhookExtras{}, err)
 	}
 	message := "The webhook is paused. Events wait until you resume it, as long as the server keeps them."
 	if state == webhook.Active {
@@ -103,7 +104,7 @@ func (v *visit) awaitReceiver() error {
 func (v *visit) pingWebhook() error {
 	a, w, err := v.webhookInPath()
 	if err != nil {
-		return v.noWebhook(webhook.AuditPing, err)
+		return v.webhookRefused(webhook.AuditPing, err)
 	}
 	return v.sendNow(a, &w, webhook.AuditPing, func() (webhook.Delivery, error) {
 		return v.Webhooks.Ping(v.r.Context(), a, w.ID)
@@ -124,13 +125,14 @@ func (v *visit) sendNow(
 			"the event is no longer kept, or the webhook does not get it any more, so nothing was sent")
 	}
 	if err != nil {
-		return v.rejectedWebhook(a, w, action, webhookPart{}, err)
+		return v.rejectedWebhook(a, w, action, webhookExtras{}, err)
 	}
 	page := v.base() + "/webhooks/" + w.ID
 	if d.Outcome != delivery.Delivered {
 		return v.done(page, refusal("The receiver did not accept the event: "+harmless(d.Error)))
 	}
-	return v.done(page, fmt.Sprintf("The receiver accepted the event with status %d after %s.", d.Status, took(d.Latency)))
+	return v.done(page,
+		fmt.Sprintf("The receiver accepted the event with status %d after %s.", d.Status, elapsed(d.Latency)))
 }
 
 // sinceFormat is the format of a field for a date and a time.
@@ -140,14 +142,14 @@ const sinceFormat = "2006-01-02T15:04"
 func (v *visit) redeliverWebhook() error {
 	a, w, err := v.webhookInPath()
 	if err != nil {
-		return v.noWebhook(webhook.AuditRedeliver, err)
+		return v.webhookRefused(webhook.AuditRedeliver, err)
 	}
 	if id := v.value("event_id"); id != "" {
 		return v.sendNow(a, &w, webhook.AuditRedeliver, func() (webhook.Delivery, error) {
 			return v.Webhooks.Redeliver(v.r.Context(), a, w.ID, id)
 		})
 	}
-	part := webhookPart{Since: v.value("since")}
+	part := webhookExtras{Since: v.value("since")}
 	since, err := time.Parse(sinceFormat, part.Since)
 	if err != nil {
 		err = fieldError("since", "must be a day and a time in UTC, such as 2026-03-31T14:30")
@@ -171,14 +173,14 @@ func (v *visit) redeliverWebhook() error {
 func (v *visit) rotateWebhook() error {
 	a, w, err := v.webhookInPath()
 	if err != nil {
-		return v.noWebhook(webhook.AuditRotate, err)
+		return v.webhookRefused(webhook.AuditRotate, err)
 	}
 	d, err := v.overlapOf()
 	if err == nil {
 		err = v.confirmReceiver("confirm", true)
 	}
 	if err != nil {
-		return v.rejectedWebhook(a, &w, webhook.AuditRotate, webhookPart{}, err)
+		return v.rejectedWebhook(a, &w, webhook.AuditRotate, webhookExtras{}, err)
 	}
 	ctx, once, err := v.begin()
 	if err != nil {
@@ -189,9 +191,9 @@ func (v *visit) rotateWebhook() error {
 	case sealed(err):
 		next = w // already rotated by the first submission
 	case err != nil:
-		return v.rejectedWebhook(a, &w, webhook.AuditRotate, webhookPart{}, err)
+		return v.rejectedWebhook(a, &w, webhook.AuditRotate, webhookExtras{}, err)
 	}
-	return v.showWebhook(http.StatusCreated, a, &next, webhookPart{Secret: v.newSecret("webhook", value, once)}, nil)
+	return v.showWebhook(http.StatusCreated, a, &next, webhookExtras{Secret: v.newSecret("webhook", value, once)}, nil)
 }
 
 // deleteWebhook deletes a webhook with its log of deliveries.
@@ -201,7 +203,7 @@ func (v *visit) deleteWebhook() error {
 		err = v.Webhooks.Delete(v.r.Context(), a, w.ID)
 	}
 	if err != nil {
-		return v.noWebhook(webhook.AuditDelete, err)
+		return v.webhookRefused(webhook.AuditDelete, err)
 	}
 	row := v.webhookRow(&w)
 	return v.done(v.base()+"/webhooks", "The webhook “"+row.Title+"” was deleted. Nothing more is sent to it.")

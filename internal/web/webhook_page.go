@@ -1,11 +1,8 @@
 package web
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/parley-dev/parley/internal/delivery"
 	"github.com/parley-dev/parley/internal/identity"
@@ -13,8 +10,8 @@ import (
 	"github.com/parley-dev/parley/internal/webhook"
 )
 
-// webhookOne is the page of a webhook.
-type webhookOne struct {
+// webhookView is the page of a webhook.
+type webhookView struct {
 	Hook       webhookRow
 	Form       webhookForm
 	Deliveries []sentRow
@@ -23,11 +20,11 @@ type webhookOne struct {
 	Failed     bool
 	Paused     bool
 	Kept       int // deliveries that are kept
-	webhookPart
+	webhookExtras
 }
 
-// webhookPart is what one response shows in addition.
-type webhookPart struct {
+// webhookExtras are what one response shows in addition.
+type webhookExtras struct {
 	Secret *secret       // only in the response that created it
 	Typed  *typedWebhook // values of a form that was rejected
 	Since  string        // of the form that sends events again
@@ -59,12 +56,12 @@ func (v *visit) webhookPage() error {
 	if err != nil {
 		return err
 	}
-	return v.showWebhook(http.StatusOK, a, &w, webhookPart{}, nil)
+	return v.showWebhook(http.StatusOK, a, &w, webhookExtras{}, nil)
 }
 
 // showWebhook shows a webhook with its last deliveries.
 func (v *visit) showWebhook(
-	status int, a identity.Access, w *webhook.Webhook, part webhookPart, problem error,
+	status int, a identity.Access, w *webhook.Webhook, part webhookExtras, problem error,
 ) error {
 	list, err := v.Webhooks.Deliveries(v.r.Context(), a, w.ID, 0)
 	if err != nil {
@@ -74,8 +71,8 @@ func (v *visit) showWebhook(
 	if part.Typed != nil {
 		typed = *part.Typed
 	}
-	out := webhookOne{
-		Hook: v.webhookRow(w), Form: newWebhookForm(typed), Overlaps: overlaps(), webhookPart: part,
+	out := webhookView{
+		Hook: v.webhookRow(w), Form: newWebhookForm(typed), Overlaps: overlaps(), webhookExtras: part,
 		OldWorks: v.Now().Before(w.OldSecretUntil), Failed: w.State == webhook.Failed, Paused: w.State == webhook.Paused,
 		Kept: webhook.MaxDeliveries,
 	}
@@ -87,7 +84,7 @@ func (v *visit) showWebhook(
 
 func (v *visit) sentRow(d *webhook.Delivery) sentRow {
 	out := sentRow{
-		Delivery: *d, Answer: harmless(d.Response), Problem: harmless(d.Error), Took: took(d.Latency),
+		Delivery: *d, Answer: harmless(d.Response), Problem: harmless(d.Error), Took: elapsed(d.Latency),
 		Good: d.Outcome == delivery.Delivered, GivenUp: d.Outcome == delivery.GivenUp,
 	}
 	if d.Seq > 0 {
@@ -101,37 +98,15 @@ func (v *visit) eventPath(seq int64, id string) string {
 	return link(v.base()+"/events", "cursor", strconv.FormatInt(seq+1, 10)) + "#" + id
 }
 
-// took formats the duration of a request.
-func took(d time.Duration) string {
-	switch {
-	case d < time.Millisecond:
-		return "under 1 ms"
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	default:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	}
-}
-
 // maxHarmless limits text from outside of the org, in characters.
 const maxHarmless = 300
 
 // harmless returns text that a stranger wrote, such as the response of a receiver, as one bounded
-// line in which characters that are invisible or change the direction of text are written out.
+// line with all characters visible.
 func harmless(s string) string {
-	var b strings.Builder
-	n := 0
-	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
-		if n == maxHarmless {
-			b.WriteString("…")
-			break
-		}
-		n++
-		if text.Name.Allows(r) {
-			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, "\\u{%x}", r)
-		}
+	out, cut := text.Escape(s, maxHarmless, text.InProse)
+	if cut {
+		out += "…"
 	}
-	return b.String()
+	return out
 }

@@ -131,7 +131,7 @@ func (v *visit) createWebhook() error {
 	if w.ID == "" { // created by the first submission, from another session
 		return v.done(v.base()+"/webhooks", "The webhook was already created. Its secret was shown once.")
 	}
-	return v.showWebhook(http.StatusCreated, a, &w, webhookPart{Secret: v.newSecret("webhook", value, once)}, nil)
+	return v.showWebhook(http.StatusCreated, a, &w, webhookExtras{Secret: v.newSecret("webhook", value, once)}, nil)
 }
 
 // confirmReceiver asks for the password before the org's events go to another URL, or under another

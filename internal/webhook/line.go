@@ -228,7 +228,7 @@ func (r record) page() []string {
 		return []string{"friction", r.id}
 	case "agent":
 		return agentPage(r.id)
-	case "task": // only its sender can open the page of a task
+	case "task": // its page differs for admins and its sender, and a reader of a chat may be neither
 		return agentPage(r.text("agent"))
 	case "member":
 		return []string{"members", r.id}
