@@ -147,6 +147,72 @@ func TestConsole(t *testing.T) {
 	}
 }
 
+var questionShown = regexp.MustCompile(`name="question" value="([0-9]+)"`)
+
+// A form that is sent again, from the history of the browser for example, does not answer a question
+// that the agent has asked since.
+func TestAnOldFormAnswersNoNewQuestion(t *testing.T) {
+	t.Parallel()
+	s := newStation(t, running(t))
+	asks := func(question string) {
+		t.Helper()
+		s.work("POST", "leases/"+s.claim("w"), says("input-required", question))
+	}
+	first := url.Values{"message": {"Count the files"}, "once": {"token-1"}}
+	res, _ := s.do("POST", "/orgs/main/agents/scout/tasks", first)
+	page := res.Request.URL.Path
+	asks("Delete them all?")
+	if res, _ := s.do("POST", "/orgs/main/agents/scout/tasks", first); res.Request.URL.Path != page {
+		t.Errorf("sent again, the form leads to %s, want %s", res.Request.URL.Path, page)
+	}
+	body := s.get(page)
+	if s.wants(body, "input-required"); strings.Count(body, "Count the files") != 1+1 { // and the curl command
+		t.Errorf("the first form was an answer: %s", body)
+	}
+
+	reply := func(token, text string) (int, string) {
+		t.Helper()
+		found := questionShown.FindStringSubmatch(body)
+		if found == nil {
+			t.Fatalf("no question: %s", body)
+		}
+		res, body := s.do("POST", page, url.Values{"message": {text}, "once": {token}, "question": {found[1]}})
+		return res.StatusCode, body
+	}
+	if code, body := reply("token-2", "yes, these"); code != http.StatusOK {
+		t.Fatal(code, body)
+	}
+	asks("Wipe the original, too?")
+	if code, body := reply("token-2", "yes, these"); code != http.StatusOK || !strings.Contains(body, "input-required") {
+		t.Errorf("an old reply sent again: %d, want the question to stay: %s", code, body)
+	}
+	if code, body := reply("token-3", "another yes"); code != http.StatusConflict ||
+		!strings.Contains(body, "has asked something else") || !strings.Contains(body, "another yes</textarea>") {
+		t.Errorf("a reply to the old question: %d, want it refused with its text kept: %s", code, body)
+	}
+	body = s.get(page)
+	if code, body := reply("token-4", "no"); code != http.StatusOK || !strings.Contains(body, "Your reply was sent") {
+		t.Errorf("a reply to the new question: %d %s", code, body)
+	}
+}
+
+// A task with more results than a page shows says so.
+func TestManyResults(t *testing.T) {
+	t.Parallel()
+	s := newStation(t, running(t))
+	page := s.send("Make many")
+	lease := s.claim("w")
+	for i := range 3 {
+		var list []string
+		for j := range 40 {
+			list = append(list, fmt.Sprintf(`{"artifact_id":"a%d-%d","parts":[{"type":"text","text":"x"}]}`, i, j))
+		}
+		s.work("POST", "leases/"+lease, `{"artifacts":[`+strings.Join(list, ",")+`]}`)
+	}
+	s.wants(s.get(page), "20 more results are not shown")
+	s.wants(s.get(s.timeline(page)), "20 more results are not shown")
+}
+
 // The raw JSON of a task is JSON that runs nowhere.
 func TestRawTask(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/parley-dev/parley/internal/dispatch"
@@ -87,12 +89,23 @@ func (v *visit) sendTask() error {
 	m, err := v.message()
 	var t task.Task
 	if err == nil {
-		t, err = v.Tasks.Send(v.r.Context(), call, dispatch.SendRequest{ID: v.newTaskID(), Message: m}, 0)
+		t, err = v.sendNew(call, m)
 	}
 	if err != nil {
 		return v.showAgent(nil, v.text("message"), err)
 	}
 	return v.done(v.taskPath(id, t.ID), "The task was sent.")
+}
+
+// sendNew sends a message as the task of this form. If the task exists, the form was sent before:
+// sending the message again could answer a question of the agent.
+func (v *visit) sendNew(call dispatch.Call, m task.Message) (task.Task, error) {
+	ctx, id := v.r.Context(), v.newTaskID()
+	t, err := v.Tasks.Get(ctx, call, id, task.Content{})
+	if errs.KindOf(err) != errs.NotFound {
+		return t, err
+	}
+	return v.Tasks.Send(ctx, call, dispatch.SendRequest{ID: id, Message: m}, 0)
 }
 
 // newTaskID returns the id of the task that this form sends.
@@ -108,6 +121,7 @@ type taskView struct {
 	Href                        string
 	Said                        []spoken // conversation
 	Outputs                     []outputView
+	MoreOutputs                 int64 // that are left out
 	TooLarge                    bool
 	Waits                       bool // the task may change by itself
 	Interrupt                   bool // the agent waits for the member
@@ -190,7 +204,7 @@ func (view *taskView) fill(t *task.Task) {
 		return
 	}
 	view.Said = conversation(t)
-	view.Outputs = newOutputs(t.Artifacts, view.Href+"/outputs/")
+	view.Outputs, view.MoreOutputs = newOutputs(t.Artifacts, view.Href+"/outputs/"), moreOutputs(t.Artifacts)
 }
 
 // conversation returns the last messages about a task.
@@ -229,12 +243,37 @@ func (v *visit) replyToTask() error {
 	m, err := v.message()
 	if err == nil {
 		m.ID = v.newTaskID() // of the message, so that sending it again changes nothing
-		_, err = v.Tasks.Send(ctx, call, dispatch.SendRequest{ID: taskID, Message: m, MustExist: true}, 0)
+		err = v.reply(call, taskID, m)
 	}
 	if err != nil {
 		return v.showTask(v.text("message"), err)
 	}
 	return v.done(v.taskPath(id, taskID), "Your reply was sent.")
+}
+
+var errOtherQuestion = errs.New(errs.Conflict, "task.other_question",
+	"the agent has asked something else since this page was shown; read it below and reply to that")
+
+// reply sends a message in reply to the question that the page of the form showed. A later question
+// is not answered by it.
+func (v *visit) reply(call dispatch.Call, id string, m task.Message) error {
+	ctx := v.r.Context()
+	t, err := v.Tasks.Get(ctx, call, id, task.Content{})
+	if err != nil {
+		return err
+	}
+	asked := v.value("question")
+	if asked == "" || !t.State.Interrupted() || asked == strconv.FormatInt(t.StatusSeq, 10) {
+		_, err = v.Tasks.Send(ctx, call, dispatch.SendRequest{ID: id, Message: m, MustExist: true}, 0)
+		return err
+	}
+	if t, err = v.ownTask(call); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(t.History, func(said task.Message) bool { return said.ID == m.ID }) {
+		return nil // the form was sent before
+	}
+	return errOtherQuestion
 }
 
 // cancelTask cancels a task of the member.

@@ -26,7 +26,7 @@ func (v *visit) sendAgain() error {
 	}
 	m := old.History[0]
 	m.ID = "" // the message is a new one
-	t, err := v.Tasks.Send(ctx, call, dispatch.SendRequest{ID: v.newTaskID(), Message: m}, 0)
+	t, err := v.sendNew(call, m)
 	if err != nil {
 		return v.showTask("", err)
 	}

@@ -22,6 +22,8 @@ type workView struct {
 	Large   int64  // size of the task, if it is too large for this page
 	Message string // the agent's message with its last status
 	Outputs []outputView
+	// MoreOutputs is how many are left out.
+	MoreOutputs int64
 }
 
 // LargeSize formats Large.
@@ -88,6 +90,7 @@ func (v *visit) work(f *followup.Followup, most int64) (*workView, error) {
 		return out, unlessGone(err)
 	}
 	out.Outputs = newOutputs(t.Artifacts, v.base()+"/followups/"+f.ID+"/outputs/")
+	out.MoreOutputs = moreOutputs(t.Artifacts)
 	return out, nil
 }
 
@@ -114,6 +117,9 @@ func newOutputs(artifacts []task.Artifact, at string) []outputView {
 	}
 	return out
 }
+
+// moreOutputs returns how many artifacts newOutputs leaves out.
+func moreOutputs(artifacts []task.Artifact) int64 { return int64(max(0, len(artifacts)-maxOutputs)) }
 
 // newOutputParts returns the views of parts. at is the URL prefix of downloads; empty means none.
 // room is the remaining number of bytes for text on the page.

@@ -12,17 +12,18 @@ import (
 // orgTaskView is the page of a task of one of the org's agents, with its attempts.
 type orgTaskView struct {
 	orgTaskRow
-	Said      []spoken // conversation
-	Outputs   []outputView
-	TooLarge  bool
-	Attempts  []attemptRow
-	Cut       bool // earlier attempts are not shown
-	Pushes    []deliveryRow
-	MayRetry  bool
-	Console   string // page of the task for its sender, if that is the member
-	Followup  string // page of the follow-up; empty if there is none
-	Waits     bool   // the task is not over
-	LeaseEnds time.Time
+	Said        []spoken // conversation
+	Outputs     []outputView
+	MoreOutputs int64 // that are left out
+	TooLarge    bool
+	Attempts    []attemptRow
+	Cut         bool // earlier attempts are not shown
+	Pushes      []deliveryRow
+	MayRetry    bool
+	Console     string // page of the task for its sender, if that is the member
+	Followup    string // page of the follow-up; empty if there is none
+	Waits       bool   // the task is not over
+	LeaseEnds   time.Time
 
 	MaxAttempts int // that may be lost before the task fails
 }
@@ -62,7 +63,7 @@ func (v *visit) orgTaskPage() error {
 	}
 	if !large {
 		view.Said = conversation(&t)
-		view.Outputs = newOutputs(t.Artifacts, view.Href+"/outputs/")
+		view.Outputs, view.MoreOutputs = newOutputs(t.Artifacts, view.Href+"/outputs/"), moreOutputs(t.Artifacts)
 	}
 	if err := v.addAttempts(a, &view); err != nil {
 		return err
