@@ -191,7 +191,7 @@ func TestAWebhookThatWasGivenUpIsResumed(t *testing.T) {
 	o.ada.get("/webhooks?state=failed").want(http.StatusOK, "Dead one", "given up")
 	o.ada.get("/webhooks?state=x").want(http.StatusUnprocessableEntity)
 	o.ada.get("/overview").want(http.StatusOK, "1 webhook was given up", "/webhooks?state=failed")
-	o.ada.get(page).want(http.StatusOK, "nothing more is sent", "Resume")
+	o.ada.get(page).want(http.StatusOK, "nothing more is sent", "Resume", `id="hook-control" data-live="webhook"`)
 	o.ada.post(page+"/state", "state", "active").leads(o.ada, "is active")
 	o.ada.get("/webhooks?state=failed").want(http.StatusOK, "No webhook was given up")
 }
