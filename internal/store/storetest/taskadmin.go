@@ -41,13 +41,13 @@ func testAttempts(w *world) {
 		{Number: 1, Worker: "first", Ended: task.LeaseReturned, State: task.Working},
 		{Number: 1, Worker: "second", Ended: task.LeaseDone, State: task.Failed, Text: "broken", Heartbeats: 2, Reports: 2},
 	}
-	ignore := cmpopts.IgnoreFields(task.Attempt{}, "StartedAt", "EndedAt", "LastReport")
+	ignore := cmpopts.IgnoreFields(task.Attempt{}, "QueuedAt", "StartedAt", "EndedAt", "LastReport")
 	if diff := cmp.Diff(want, got, ignore, cmpopts.IgnoreUnexported(task.Attempt{})); diff != "" || cut {
 		w.Errorf("cut = %v, want false; attempts (-want +got):\n%s", cut, diff)
 	}
 	for i := range got {
-		if got[i].EndedAt.Before(got[i].StartedAt) || got[i].StartedAt.IsZero() {
-			w.Errorf("attempt %d lasts from %s to %s", i, got[i].StartedAt, got[i].EndedAt)
+		if a := got[i]; a.EndedAt.Before(a.StartedAt) || a.StartedAt.Before(a.QueuedAt) || a.QueuedAt.IsZero() {
+			w.Errorf("attempt %d waits since %s, and lasts from %s to %s", i, a.QueuedAt, a.StartedAt, a.EndedAt)
 		}
 	}
 	_, _, err = w.tasks.OrgAttempts(ctx, w.as(w.access("other", "user:ann"), identity.ReadTasks), sent.UID)
