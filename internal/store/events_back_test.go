@@ -39,7 +39,8 @@ func TestEventsAreReadBackwardsByTheirIndexes(t *testing.T) {
 				event.BackQuery{Filter: event.Filter{Types: event.AgentChanged.Bit()}, Limit: 100}, "events_pkey", window,
 			},
 			"subject": {
-				event.BackQuery{Filter: event.Filter{Subject: "agent:500"}, Limit: 10}, "event_subjects_pkey",
+				event.BackQuery{Filter: event.Filter{Subject: "agent:500"}, Limit: 10},
+				"event_subjects_pkey",
 				[]any{"org7", "agent:500", int64(1), int64(2000)},
 			},
 		} {

@@ -28,19 +28,23 @@ func TestTheOverviewIsFoundByItsIndexes(t *testing.T) {
 					_, _, err := s.Proposals().Decisions(t.Context(), "acme", s.now(), 100)
 					return err
 				},
-				[]any{"acme", int64(19_900)}, "history_decisions",
+				[]any{"acme", int64(19_900)},
+				"history_decisions",
 			},
 			"own questions": {
 				func() error { _, err := s.Tasks().Asking(t.Context(), annOf("acme"), 6); return err },
-				[]any{"acme", "user:ann"}, "tasks_asking",
+				[]any{"acme", "user:ann"},
+				"tasks_asking",
 			},
 			"questions of an org": {
 				func() error { _, err := s.Tasks().Asking(t.Context(), identity.Principal{Org: "acme"}, 6); return err },
-				[]any{"acme"}, "tasks_asking",
+				[]any{"acme"},
+				"tasks_asking",
 			},
 			"queues": {
 				func() error { _, err := s.Tasks().Queued(t.Context(), "acme", 10); return err },
-				[]any{"acme"}, "tasks_queue",
+				[]any{"acme"},
+				"tasks_queue",
 			},
 		} {
 			a := &asked{engine: s.eng}

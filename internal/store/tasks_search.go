@@ -155,7 +155,9 @@ type path struct {
 }
 
 // byAgent reports whether the path has tasks of one agent only.
-func (p *path) byAgent() bool { return p.index != "" && p.rest.Agent == "" && p.index != "tasks_listed" }
+func (p *path) byAgent() bool {
+	return p.index != "" && p.rest.Agent == "" && p.index != "tasks_listed"
+}
 
 // waits reports whether all tasks that match wait for a worker, as new ones do.
 func waits(q *dispatch.Search) bool { return q.Queued || q.State == task.Submitted }
