@@ -310,7 +310,7 @@ func TestTasksOfTheOrg(t *testing.T) {
 		}
 	}
 	body := s.get("/orgs/main/tasks")
-	s.wants(body, `<div id="tasks-live" data-live="task" data-live-rows>`, `aria-current="page"`)
+	s.wants(body, `<div id="tasks-live" data-live="task agent.presence" data-live-rows>`, `aria-current="page"`)
 	next := regexp.MustCompile(`rel="next" href="/orgs/main/tasks([^"]*)"`).FindStringSubmatch(body)
 	if next == nil || rows(html.UnescapeString(next[1])) != 2 {
 		t.Errorf("the next page is %v, want one with 2 tasks", next)
