@@ -141,6 +141,7 @@ var accepted = map[string][]identity.Action{
 
 	"dispatch.Tasks.OrgTasks":       {identity.ReadTasks},
 	"dispatch.Tasks.OrgTask":        {identity.ReadTasks},
+	"dispatch.Tasks.OrgFollow":      {identity.ReadTasks},
 	"dispatch.Tasks.OrgTaskWith":    {identity.ReadTasks},
 	"dispatch.Tasks.OrgArtifact":    {identity.ReadTasks},
 	"dispatch.Tasks.OrgPushes":      {identity.ReadTasks},

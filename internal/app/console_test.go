@@ -126,7 +126,7 @@ func TestConsole(t *testing.T) {
 	body := s.get(timeline)
 	s.wants(body, "first", "released: the worker handed it back", "second-worker", "input-required", "Which one?", "third",
 		"running", "Lease ends", `<dt>Reports</dt><dd class="num">1 `, "after waiting",
-		`<dt>Heartbeats</dt><dd class="num">1<`, `data-live-task="scout/`)
+		`<dt>Heartbeats</dt><dd class="num">1<`, `data-live-task="`+path.Base(timeline)+`"`)
 	s.work("POST", "leases/"+lease, says("failed", "No disk left"))
 	s.wants(s.get(timeline), "No disk left", "failed")
 	s.wants(s.get("/orgs/main/agents/scout"), `id="failures"`, "No disk left", timeline)

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/stream"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -37,13 +38,31 @@ func (s *Tasks) Follow(
 	if after == FromNow {
 		after = t.Seq
 	}
+	return t, s.follow(ctx, &t, after, idle), nil
+}
+
+// OrgFollow yields the events of a task of one of the org's agents from now on; for admins.
+func (s *Tasks) OrgFollow(
+	ctx context.Context, a identity.Access, uid string, idle time.Duration,
+) (iter.Seq2[task.Event, error], error) {
+	t, err := s.OrgTaskWith(ctx, a, uid, task.Content{})
+	if err != nil {
+		return nil, err
+	}
+	return s.follow(ctx, &t, t.Seq, idle), nil
+}
+
+// follow yields the events of a task that was just read.
+func (s *Tasks) follow(
+	ctx context.Context, t *task.Task, after int64, idle time.Duration,
+) iter.Seq2[task.Event, error] {
 	if t.State.Terminal() && after >= t.Seq {
-		return t, func(func(task.Event, error) bool) {}, nil
+		return func(func(task.Event, error) bool) {}
 	}
 	topic := s.board.hub.Follow(t.Ref(), t.Sender.Org, t.Seq)
-	// Events between Get and Follow may have been missed.
+	// Events between the read and Follow may have been missed.
 	go s.board.hub.Hint(context.WithoutCancel(ctx), t.Ref())
-	return t, topic.Stream(ctx, after, idle), nil
+	return topic.Stream(ctx, after, idle)
 }
 
 // EncodeEvent returns the encoding of a large event. Readers on this node that need it at the

@@ -250,8 +250,8 @@ func TestDeliveriesThatWereGivenUpAreTakenUp(t *testing.T) {
 	o.ada.get("/settings/deliveries").want(http.StatusOK, "hooks.example", "given up", "12 failures",
 		"the receiver answered 500", "Try again", `href="/orgs/acme`+page+`"`).lacks("secret", "<script>")
 	o.ada.get(page).want(http.StatusOK, "service:crm", "hooks.example", "given up", "12 failures", "Try again",
-		`name="back" value="/orgs/acme`+page+`"`, `data-live-subject="task:`+uid+`"`).
-		lacks("secret-", "<script>", "data-live-task") // only its sender can follow it
+		`name="back" value="/orgs/acme`+page+`"`, `data-live-subject="task:`+uid+`" data-live-task="`+uid+`"`).
+		lacks("secret-", "<script>")
 	o.bob.get(page).want(http.StatusForbidden)
 	o.eve.get(page).want(http.StatusNotFound)
 	for _, q := range []string{"?state=x", "?cursor=x", "?cursor=a~"} {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
 )
 
 // Open pages follow the org. GET /orgs/{org}/live is a stream of hints: what kind of records
@@ -104,9 +106,8 @@ type liveStream struct {
 
 // liveTask is the task that a page shows.
 type liveTask struct {
-	name string // AGENT/ID
-	call dispatch.Call
-	id   string
+	name   string // AGENT/ID of a task that the member sent, or for admins the uid of any
+	follow func(context.Context) (iter.Seq2[task.Event, error], error)
 }
 
 // newLiveStream authorizes the member and reads the parameters.
@@ -148,14 +149,21 @@ func liveStart(r *http.Request) (event.Request, error) {
 	return event.Request{Start: event.AfterNumber, After: n}, nil
 }
 
-// liveTask finds a task by the rule of its console page: members follow tasks that they sent.
+// liveTask finds a task by the rule of its page: members follow tasks that they sent, admins those of
+// the org's agents.
 func (v *visit) liveTask(name string) (*liveTask, error) {
-	agent, id, _ := strings.Cut(name, "/")
-	call, err := v.Tasks.Reach(v.r.Context(), v.caller, agent)
-	if err != nil {
-		return nil, err
+	agent, id, own := strings.Cut(name, "/")
+	if !own {
+		a, err := v.access(identity.ReadTasks)
+		return &liveTask{name, func(ctx context.Context) (iter.Seq2[task.Event, error], error) {
+			return v.Tasks.OrgFollow(ctx, a, name, liveKeepAlive)
+		}}, err
 	}
-	return &liveTask{name: name, call: call, id: id}, nil
+	call, err := v.Tasks.Reach(v.r.Context(), v.caller, agent)
+	return &liveTask{name, func(ctx context.Context) (iter.Seq2[task.Event, error], error) {
+		_, events, err := v.Tasks.Follow(ctx, call, id, dispatch.FromNow, liveKeepAlive)
+		return events, err
+	}}, err
 }
 
 // run writes hints until the browser leaves, the session ends, or the server stops.
@@ -232,7 +240,7 @@ func (s *liveStream) followOrg(ctx context.Context) {
 // followTask collects the changes of the task. The first hint comes at once, because the task may
 // have changed since the page was made.
 func (s *liveStream) followTask(ctx context.Context) error {
-	_, events, err := s.Tasks.Follow(ctx, s.task.call, s.task.id, dispatch.FromNow, liveKeepAlive)
+	events, err := s.task.follow(ctx)
 	if err != nil {
 		return err
 	}

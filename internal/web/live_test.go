@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -371,6 +372,29 @@ func TestLiveFollowsATask(t *testing.T) {
 	}
 	if l := o.ada.follow(base, "?task=scout/"+id); l.res.StatusCode != http.StatusNotFound {
 		t.Errorf("status %d, want 404 for the task of another sender, as on its page", l.res.StatusCode)
+	}
+
+	// Admins follow it by its uid, as on its timeline.
+	found := regexp.MustCompile(`data-key="([0-9a-z]{26})"`).FindStringSubmatch(o.ada.get("/tasks").want(http.StatusOK).body)
+	if found == nil {
+		t.Fatal("the task is not listed")
+	}
+	uid := found[1]
+	timeline := o.ada.follow(base, "?task="+uid)
+	timeline.want("hello")
+	if got := timeline.want("task"); got.data != `{"task":"`+uid+`"}` {
+		t.Errorf("got %+v, want the uid", got)
+	}
+	if _, err := o.Tasks.Report(t.Context(), post, token, task.Report{State: task.Working, Message: &task.Message{
+		Role: task.RoleAgent, Parts: []task.Part{{Kind: task.TextPart, Text: "half"}},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	timeline.until("task")
+	for who, want := range map[*visitor]int{o.bob: http.StatusForbidden, o.eve: http.StatusNotFound} {
+		if l := who.follow(base, "?task="+uid); l.res.StatusCode != want {
+			t.Errorf("status %d, want %d", l.res.StatusCode, want)
+		}
 	}
 }
 
