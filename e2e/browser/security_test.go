@@ -205,12 +205,16 @@ func TestGetChangesNothing(t *testing.T) {
 	}
 }
 
-// lastUse removes the times when keys were last used and workers last seen.
+// lastUse removes the times when keys were last used and workers last seen, and the status of
+// agents, which follows their workers a moment later.
 func lastUse(v any) any {
 	switch v := v.(type) {
 	case object:
 		delete(v, "last_used_at")
 		delete(v, "last_seen_at")
+		if _, agent := v["pinned_status"]; agent {
+			delete(v, "status")
+		}
 		for _, member := range v {
 			lastUse(member)
 		}

@@ -69,8 +69,8 @@ func TestSignInWithProvider(t *testing.T) {
 
 	w.open("/login")
 	w.throughProvider()
-	w.at(s.path("/proposals"))
-	w.sees("Proposals", "Bob Example")
+	w.at(s.path("/overview"))
+	w.sees("Overview", "Bob Example")
 	w.open("/account")
 	w.sees("Signed in as", "user:bob", "Acme: Bob")
 	w.signOut()

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
@@ -11,6 +13,7 @@ import (
 // failureRow is a group of failed tasks with the same message.
 type failureRow struct {
 	dispatch.Failure
+	Key    string // of the message, for morphing
 	Latest []taskRow
 }
 
@@ -58,7 +61,8 @@ func (v *visit) failures(id string) ([]failureRow, error) {
 	}
 	var out []failureRow
 	for _, f := range list[:min(len(list), shownFailures)] {
-		row := failureRow{Failure: f}
+		sum := sha256.Sum256([]byte(f.Text))
+		row := failureRow{Failure: f, Key: hex.EncodeToString(sum[:6])}
 		for i := range f.Tasks {
 			t := &f.Tasks[i]
 			row.Latest = append(row.Latest, taskRow{
