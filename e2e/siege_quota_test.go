@@ -236,12 +236,17 @@ func TestSiegePushes(t *testing.T) {
 			fine.until(t, "the honest push", func(pushed) bool { return true })
 		}
 		t.Logf("five honest pushes took %v", time.Since(start))
-		// A push that reaches its timeout makes room for another. Briefly there are fewer, or more
-		// if its receiver has not noticed the end.
-		if n := st.most.Load(); n > 2*8 {
-			t.Errorf("up to %d pushes of one org were under way; want 8", n)
+		// An org has 8 slots in the fast lane, 16 in the slow one and 48 in the late one. A push that
+		// reaches its timeout makes room for another. Briefly there are more if its receiver has not
+		// noticed the end.
+		const share = 8 + 16 + 48
+		if n := st.most.Load(); n > 2*share {
+			t.Errorf("up to %d pushes of one org were under way; want at most %d", n, share)
 		}
-		eventually(t, soon, "the stalling receivers still hold their share", func() bool { return st.waiting.Load() == 8 })
+		eventually(t, soon, "the stalling receivers still hold their share", func() bool {
+			n := st.waiting.Load()
+			return n >= 8 && n <= share
+		})
 	}, "--rate-limit", "0", "--push-allow", "127.0.0.1")
 }
 

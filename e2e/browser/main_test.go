@@ -18,7 +18,7 @@ import (
 )
 
 // patience bounds every wait; all of them end early when their condition holds.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 var (
 	program string // the binary under test

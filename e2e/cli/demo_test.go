@@ -16,6 +16,8 @@ import (
 
 	"github.com/parley-dev/parley/internal/pgtest"
 	"github.com/parley-dev/parley/internal/servertest"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // demoGreeting is what serve --demo --json prints.
@@ -134,7 +136,7 @@ func TestDemoRefusesAStoreWithAnOrg(t *testing.T) {
 	before := contents(t, data)
 	refuseDemo(t, "needs an empty store", "--data", data)
 	if after := contents(t, data); after != before {
-		t.Error("the store that was refused has changed")
+		t.Errorf("the store that was refused has changed, from\n%s\nto\n%s", before, after)
 	}
 	again := start(t, "--data", data)
 	if n := g.proposals(t, again); n != 40 {
@@ -190,12 +192,43 @@ func refuseDemo(t *testing.T, want string, args ...string) {
 	}
 }
 
-// contents returns the database of a folder.
+// contents returns all rows of the database of a folder. The files may differ between two stores with
+// the same rows: a log that was left is moved into the database at the next start.
 func contents(t *testing.T, dir string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, "parley.db"))
+	copied := t.TempDir()
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := sqlite.OpenConn(filepath.Join(copied, "parley.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(data)
+	defer func() { _ = conn.Close() }()
+	var out strings.Builder
+	rows := func(sql string, row func(*sqlite.Stmt)) {
+		t.Helper()
+		if err := sqlitex.ExecuteTransient(conn, sql, &sqlitex.ExecOptions{
+			ResultFunc: func(s *sqlite.Stmt) error { row(s); return nil },
+		}); err != nil {
+			t.Fatal(sql, err)
+		}
+	}
+	var tables []string
+	rows(`SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name`, func(s *sqlite.Stmt) {
+		tables = append(tables, s.ColumnText(0))
+	})
+	if len(tables) < 10 {
+		t.Fatalf("the store has the tables %v, want more", tables)
+	}
+	for _, name := range tables {
+		rows(`SELECT * FROM "`+name+`"`, func(s *sqlite.Stmt) {
+			out.WriteString(name)
+			for i := range s.ColumnCount() {
+				fmt.Fprintf(&out, "\t%q", s.ColumnText(i))
+			}
+			out.WriteString("\n")
+		})
+	}
+	return out.String()
 }

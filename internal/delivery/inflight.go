@@ -35,6 +35,7 @@ func newInFlight(store Store, length time.Duration) *inFlight {
 	}
 	return &inFlight{store: store, room: Room{
 		Lanes: [2]Lane{Fast: lane(fastSlots, fastPerOrg, fastReserve), Slow: lane(slowSlots, slowPerOrg, 0)},
+		Late:  lane(lateSlots, latePerOrg, 0),
 		Bytes: roomBytes, BytesPerOrg: roomBytesPerOrg, Held: map[string]int64{}, SlowBefore: map[Key]struct{}{},
 		Claim: length,
 	}}
@@ -65,17 +66,15 @@ func (f *inFlight) left() Room {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.room
-	for i := range r.Lanes {
-		l := &r.Lanes[i]
+	for _, l := range []*Lane{&r.Lanes[Fast], &r.Lanes[Slow], &r.Late} {
 		l.Orgs, l.Receivers = maps.Clone(l.Orgs), maps.Clone(l.Receivers)
 	}
 	r.Held, r.SlowBefore = maps.Clone(r.Held), maps.Clone(r.SlowBefore)
 	return r
 }
 
-// slow moves a claim with a slow attempt to the slow lane, until it ends. That lane may exceed its
-// limits by such claims, up to slowExcess. The next claim of the subscription begins in the slow
-// lane.
+// slow moves a claim with a slow attempt from the fast to the late lane, until it ends. If its org
+// has too many there, it stays. The next claim of the subscription begins in the slow lane.
 func (f *inFlight) slow(c *claim) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -87,10 +86,10 @@ func (f *inFlight) slow(c *claim) {
 		}
 	}
 	r.SlowBefore[c.sub.Key] = struct{}{}
-	if lane := &r.Lanes[Slow]; c.fits && c.pace == Fast && lane.Free > -slowExcess {
+	if c.fits && c.pace == Fast && r.Left(late, c.sub.Owner) > 0 {
 		r.leave(Fast, c.target())
-		lane.take(c.target())
-		c.pace = Slow
+		r.Late.take(c.target())
+		c.pace = late
 	}
 }
 

@@ -194,7 +194,7 @@ func TestOrgsThatStallDelayNoOther(t *testing.T) {
 				time.Sleep(c.after)
 				synctest.Wait()
 				_, held := to.count("")
-				if held < filled || held > fastSlots+slowSlots+slowExcess {
+				if held < filled || held > fastSlots+slowSlots+lateSlots {
 					t.Errorf("%d requests stall, want that they fill the lanes", held)
 				}
 				for i := range 3 {
@@ -205,6 +205,41 @@ func TestOrgsThatStallDelayNoOther(t *testing.T) {
 				synctest.Wait()
 				if done, now := to.count("quick"); done != 3 || now < held {
 					t.Errorf("%d deliveries of other orgs while %d of %d requests stall, want 3", done, now, held)
+				}
+			})
+		})
+	}
+}
+
+// However many orgs send to receivers that stall, the retries of others are not delayed.
+func TestStallingReceiversDelayNoRetryOfOthers(t *testing.T) {
+	t.Parallel()
+	for _, orgs := range []int{1, 3, 8} {
+		t.Run(fmt.Sprint(orgs), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store, to := newShelf(), newSite()
+				s := start(t, store, to)
+				for second := range 30 { // each subscription is new, as those of tasks are
+					for i := range orgs {
+						owner := fmt.Sprint("bad", i)
+						for n := range 20 {
+							store.add(owner, fmt.Sprintf("h%d-%d.%s.example", second, n, owner), fmt.Sprintf("stall-%d-%d", second, n))
+						}
+					}
+					s.Nudge()
+					time.Sleep(slowAfter)
+				}
+				synctest.Wait()
+				if r := s.inFlight.left(); r.Late.Orgs["bad0"] == 0 || r.Late.Orgs["bad0"] > latePerOrg {
+					t.Errorf("%d attempts of one org are late, want 1 to %d", r.Late.Orgs["bad0"], latePerOrg)
+				}
+				store.add("good", "ok.example", "again")
+				store.subs[store.keys[len(store.keys)-1]].Attempts = 1
+				s.Nudge()
+				synctest.Wait()
+				if done, held := to.count("again"); done != 1 {
+					t.Errorf("the retry of another org waits beside %d requests that stall", held)
 				}
 			})
 		})
@@ -294,19 +329,19 @@ func TestASlowReceiverBeginsInTheSlowLane(t *testing.T) {
 			r := s.inFlight.left()
 			return r.Pace(Key{Kind: testKind, Org: "acme", Topic: "u", ID: "slow"}, 0)
 		}
-		inUse := func(want [2]int) {
+		inUse := func(want [3]int) {
 			t.Helper()
 			synctest.Wait()
 			r := s.inFlight.left()
-			if got := [2]int{r.Lanes[Fast].Orgs["acme"], r.Lanes[Slow].Orgs["acme"]}; got != want {
+			if got := [3]int{r.Lanes[Fast].Orgs["acme"], r.Lanes[Slow].Orgs["acme"], r.Late.Orgs["acme"]}; got != want {
 				t.Errorf("slots in use = %v, want %v", got, want)
 			}
 		}
-		inUse([2]int{1, 0})
+		inUse([3]int{Fast: 1})
 		time.Sleep(slowAfter)
-		inUse([2]int{0, 1})
+		inUse([3]int{late: 1})
 		time.Sleep(time.Minute)
-		inUse([2]int{})
+		inUse([3]int{})
 		if done, _ := to.count("slow"); done != 1 || pace() != Slow {
 			t.Errorf("%d deliveries, then in lane %d; want 1 and the slow lane", done, pace())
 		}
@@ -326,7 +361,7 @@ func TestASlowReceiverBeginsInTheSlowLane(t *testing.T) {
 	})
 }
 
-// All room comes back: after success, failure, a move to the slow lane and a stop.
+// All room comes back: after success, failure, a move to the late lane and a stop.
 func TestAllRoomIsGivenBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -347,9 +382,10 @@ func TestAllRoomIsGivenBack(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		r, fresh := s.inFlight.left(), newInFlight(nil, 0).left()
-		for i, l := range r.Lanes {
-			if l.Free != fresh.Lanes[i].Free || len(l.Orgs) != 0 || len(l.Receivers) != 0 {
-				t.Errorf("lane %d = %+v, want all of it", i, l)
+		for _, p := range []Pace{Fast, Slow, late} {
+			l := r.lane(p)
+			if l.Free != fresh.lane(p).Free || len(l.Orgs) != 0 || len(l.Receivers) != 0 {
+				t.Errorf("lane %d = %+v, want all of it", p, l)
 			}
 		}
 		if r.Bytes != roomBytes || len(r.Held) != 0 {

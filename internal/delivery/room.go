@@ -1,16 +1,21 @@
 package delivery
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
-// Pace selects a lane. Deliveries share the slots of a node in two lanes, so that receivers that
+// Pace selects a lane. Deliveries share the slots of a node in lanes, so that receivers that
 // fail, stall or respond slowly do not take the slots of those that work.
 type Pace int
 
 // The lanes. A delivery begins in the fast lane, unless its last attempt failed or was slow. If an
-// attempt takes longer than slowAfter, it moves to the slow lane.
+// attempt takes longer than slowAfter, it moves from the fast to the late lane. No delivery begins
+// there, so however many stall, retries have the slow lane to themselves.
 const (
 	Fast Pace = iota
 	Slow
+	late
 )
 
 // Limits of one node. The owner of a subscription chooses the receiver, so each owner (an
@@ -18,13 +23,12 @@ const (
 const (
 	fastSlots, fastPerOrg = 64, 8
 	slowSlots, slowPerOrg = 192, 16
-	// fastReserve is the part of the fast lane for orgs that have nothing in the slow lane.
+	lateSlots, latePerOrg = 128, 48
+	// fastReserve is the part of the fast lane for orgs that have nothing in the other lanes.
 	fastReserve = 16
 
-	perReceiver = 4 // of one org, in each lane; see Room.atOnce
-	// slowExcess is how far the slow lane may exceed its slots by attempts that began in the fast one.
-	slowExcess = 128
-	slowAfter  = time.Second
+	perReceiver = 4 // of one org, in the fast and in the slow lane; see Room.atOnce
+	slowAfter   = time.Second
 	// Bytes of the requests in flight. Small requests are not counted; the slots limit them.
 	roomBytes       = 64 << 20
 	roomBytesPerOrg = 16 << 20
@@ -41,14 +45,15 @@ type Lane struct {
 	Free        int // slots for further deliveries
 	PerOrg      int
 	PerReceiver int
-	Reserve     int            // slots for owners that have nothing in the slow lane
+	Reserve     int            // slots for owners without slow requests
 	Orgs        map[string]int // in flight, by owner
 	Receivers   map[Target]int // in flight, by receiver
 }
 
 // Room is the capacity that a node has left. The store asks it which subscriptions fit.
 type Room struct {
-	Lanes       [2]Lane // by Pace
+	Lanes       [2]Lane // by Pace: those in which deliveries begin
+	Late        Lane    // attempts that were moved out of the fast lane
 	Bytes       int64   // of further deliveries
 	BytesPerOrg int64
 	Held        map[string]int64 // bytes in flight, by owner
@@ -64,7 +69,14 @@ func (r *Room) Pace(k Key, attempts int) Pace {
 	return Fast
 }
 
-// Free returns how many further deliveries fit into both lanes.
+func (r *Room) lane(p Pace) *Lane {
+	if p == late {
+		return &r.Late
+	}
+	return &r.Lanes[p]
+}
+
+// Free returns how many further deliveries may begin.
 func (r *Room) Free() int { return max(0, r.Lanes[Fast].Free) + max(0, r.Lanes[Slow].Free) }
 
 // Share returns how many deliveries of one owner a claim takes into each lane if so many owners have
@@ -77,14 +89,17 @@ func (r *Room) Share(owners int) (share [2]int) {
 }
 
 // InUse returns how many deliveries of an owner are in flight.
-func (r *Room) InUse(owner string) int { return r.Lanes[Fast].Orgs[owner] + r.Lanes[Slow].Orgs[owner] }
+func (r *Room) InUse(owner string) int { return r.Lanes[Fast].Orgs[owner] + r.slow(owner) }
+
+// slow returns how many deliveries of an owner are in flight outside of the fast lane.
+func (r *Room) slow(owner string) int { return r.Lanes[Slow].Orgs[owner] + r.Late.Orgs[owner] }
 
 // Left returns how many further deliveries of an owner fit into a lane. An owner may hold at most as
 // many slots as half of those that are free, so the last slots remain for those who have none.
 func (r *Room) Left(p Pace, owner string) int {
-	l := &r.Lanes[p]
+	l := r.lane(p)
 	free := l.Free
-	if r.Lanes[Slow].Orgs[owner] > 0 {
+	if r.slow(owner) > 0 {
 		free -= l.Reserve
 	}
 	return min(free, min(l.PerOrg, max(1, l.Free/2))-l.Orgs[owner])
@@ -93,9 +108,17 @@ func (r *Room) Left(p Pace, owner string) int {
 // Full returns the receivers of an owner that already have as many requests in flight as a lane
 // allows.
 func (r *Room) Full(p Pace, owner string) (receivers []string) {
-	for t, n := range r.Lanes[p].Receivers {
+	busy := r.Lanes[p].Receivers
+	for t, n := range busy {
 		if t.Owner == owner && n >= r.atOnce(p, t) {
 			receivers = append(receivers, t.Receiver)
+		}
+	}
+	if p == Fast {
+		for _, suspect := range r.Suspects(owner) {
+			if t := (Target{owner, suspect}); busy[t] == 0 && r.atOnce(p, t) == 0 {
+				receivers = append(receivers, suspect)
+			}
 		}
 	}
 	return receivers
@@ -136,31 +159,38 @@ func (l *Lane) take(t Target) {
 
 // Suspect reports whether a receiver has slow requests in flight. Perhaps it stalls as a whole, so
 // the store claims other subscriptions first.
-func (r *Room) Suspect(t Target) bool { return r.Lanes[Slow].Receivers[t] > 0 }
+func (r *Room) Suspect(t Target) bool { return r.Lanes[Slow].Receivers[t]+r.Late.Receivers[t] > 0 }
 
 // Suspects returns the receivers of an owner that are suspect.
 func (r *Room) Suspects(owner string) (receivers []string) {
-	for t := range r.Lanes[Slow].Receivers {
-		if t.Owner == owner {
-			receivers = append(receivers, t.Receiver)
+	for _, l := range []*Lane{&r.Lanes[Slow], &r.Late} {
+		for t := range l.Receivers {
+			if t.Owner == owner && !slices.Contains(receivers, t.Receiver) {
+				receivers = append(receivers, t.Receiver)
+			}
 		}
 	}
 	return receivers
 }
 
 // atOnce returns how many requests a receiver may have in flight in a lane. A suspect one gets
-// subscriptions that are not known to be slow one at a time, so that they do not fill the fast lane
-// again and again.
+// subscriptions that are not known to be slow one at a time, and only while its org has room in the
+// late lane for all that it has in the fast one. Otherwise they would fill the fast lane again and
+// again.
 func (r *Room) atOnce(p Pace, t Target) int {
-	if p == Fast && r.Suspect(t) {
+	switch {
+	case p != Fast || !r.Suspect(t):
+		return r.Lanes[p].PerReceiver
+	case r.Left(late, t.Owner) <= r.Lanes[Fast].Orgs[t.Owner]:
+		return 0
+	default:
 		return 1
 	}
-	return r.Lanes[p].PerReceiver
 }
 
 // leave gives back a slot of a lane.
 func (r *Room) leave(p Pace, t Target) {
-	l := &r.Lanes[p]
+	l := r.lane(p)
 	l.Free++
 	subtract(l.Orgs, t.Owner, 1)
 	subtract(l.Receivers, t, 1)

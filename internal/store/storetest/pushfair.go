@@ -41,12 +41,12 @@ func testPushOrgs(w *world) {
 			ID: "stall", URL: fmt.Sprintf("https://stall-%d.example/", i),
 		})
 	}
-	const share = 8 + 16 // of both lanes
-	w.until("the stalling ones hold their share", func() bool { return len(r.seqs("stall")) == share })
+	const begin, most = 8, 8 + 48 // in the fast lane, and with those that moved to the late lane
+	w.until("the stalling ones hold their share", func() bool { return len(r.seqs("stall")) >= begin })
 	t := w.sendPushed(w.call("acme", "user:ann", "bob"), "quick", hook("quick"))
 	w.until("the other org's push arrives", func() bool { return w.push(t.UID, "quick").Cursor == 2 })
-	if got := len(r.seqs("stall")); got != share {
-		w.Errorf("%d deliveries of one org at once, want %d", got, share)
+	if got := len(r.seqs("stall")); got > most {
+		w.Errorf("%d deliveries of one org at once, want at most %d", got, most)
 	}
 	release()
 	w.until("the stalling ones have all", func() bool { return len(r.seqs("stall")) == n })

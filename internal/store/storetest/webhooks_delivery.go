@@ -235,8 +235,8 @@ func wideRoom() delivery.Room { return roomOf(lane(64, 8, 4), lane(64, 8, 4)) }
 
 func roomOf(fast, slow delivery.Lane) delivery.Room {
 	return delivery.Room{
-		Lanes: [2]delivery.Lane{delivery.Fast: fast, delivery.Slow: slow}, Bytes: 1 << 20, BytesPerOrg: 1 << 20,
-		Held: map[string]int64{}, Claim: time.Minute,
+		Lanes: [2]delivery.Lane{delivery.Fast: fast, delivery.Slow: slow}, Late: lane(128, 48, 0),
+		Bytes: 1 << 20, BytesPerOrg: 1 << 20, Held: map[string]int64{}, Claim: time.Minute,
 	}
 }
 
