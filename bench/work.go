@@ -110,7 +110,8 @@ func runWork(in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(r)
 }
 
-// work claims and completes tasks until end. It returns the time of each task from send to claim.
+// work claims and completes tasks until end, and then until there are no more: a sender waits for
+// each task. It returns the time of each task from send to claim.
 func (j workJob) work(name string, end time.Time) (waits []time.Duration, err error) {
 	c, err := dial(j.Addr)
 	if err != nil {
@@ -122,7 +123,7 @@ func (j workJob) work(name string, end time.Time) (waits []time.Duration, err er
 		`{"worker":%q,"max":%d,"wait_seconds":1,"capacity":%d}`, name, claimMost, claimMost))
 	const done = `{"status":"completed","artifacts":[{"name":"result","parts":[{"type":"text","text":"done"}]}]}`
 	var body bytes.Buffer
-	for time.Now().Before(end) {
+	for {
 		body.Reset()
 		status, err := c.do(claim, &body)
 		if err != nil || status != 200 {
@@ -138,6 +139,9 @@ func (j workJob) work(name string, end time.Time) (waits []time.Duration, err er
 		if err := json.Unmarshal(body.Bytes(), &got); err != nil {
 			return waits, err
 		}
+		if len(got.Tasks) == 0 && now.After(end) {
+			return waits, nil
+		}
 		for _, t := range got.Tasks {
 			sent, err := strconv.ParseInt(strings.TrimLeft(t.Message.Parts[0].Text, "0"), 10, 64)
 			if err != nil {
@@ -151,5 +155,4 @@ func (j workJob) work(name string, end time.Time) (waits []time.Duration, err er
 			}
 		}
 	}
-	return waits, nil
 }
