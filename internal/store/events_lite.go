@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ func (w *writer) flushEvents(t *tx) error {
 	for _, p := range all {
 		ends[p.org] += p.n
 		t.exec(`INSERT INTO events (org_id, last_seq, n, at, types, data) VALUES ($1, $2, $3, $4, $5, $6)`,
-			p.org, ends[p.org], p.n, p.at, int64(p.types), compressPack(p.data()))
+			p.org, ends[p.org], p.n, p.at, int64(p.types), w.packer.compress(p.lines))
 	}
 	return nil
 }
@@ -43,14 +44,32 @@ func (w *writer) flushEvents(t *tx) error {
 // number implements engine. All events have numbers.
 func (e *lite) number(context.Context, string) error { return nil }
 
-// compressPack returns the text of a pack as SQLite stores it. The records in a pack repeat the names
+// packer compresses packs. It keeps its buffers: packs are a large part of the memory that a write
+// needs.
+type packer struct{ text, stored []byte }
+
+// maxPackerBuffer is the size of a buffer from which it is not kept.
+const maxPackerBuffer = 4 * maxPackSize
+
+// compress returns the text of a pack as SQLite stores it. The records in a pack repeat the names
 // of their members and much else. What is not written need not be synchronized with the disk either.
-func compressPack(text string) []byte { return s2.Encode(nil, []byte(text)) }
+func (p *packer) compress(lines []string) []byte {
+	p.text = p.text[:0]
+	for _, line := range lines {
+		p.text = append(p.text, line...)
+	}
+	p.stored = s2.Encode(p.stored, p.text)
+	out := bytes.Clone(p.stored)
+	if cap(p.text) > maxPackerBuffer {
+		*p = packer{}
+	}
+	return out
+}
 
 // maxPackText limits the text of a pack that is read, which otherwise a damaged file could choose.
 const maxPackText = 64 << 20
 
-// expandPack reverses compressPack.
+// expandPack reverses compress.
 func expandPack(data []byte) (string, error) {
 	n, err := s2.DecodedLen(data)
 	if err == nil && n > maxPackText {

@@ -391,8 +391,9 @@ func BenchmarkEmit(b *testing.B) {
 // SQLite stores packs compressed, and a damaged one is an error.
 func TestPacksAreCompressed(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "a", strings.Repeat("1\tagent.changed\t1\tevt\x00\n", 5000), strings.Repeat("ä", 99)} {
-		stored := compressPack(text)
+	var p packer
+	for _, text := range []string{"", "a", strings.Repeat("b", 2*maxPackerBuffer), "c", strings.Repeat("1\tagent.changed\t1\tevt\x00\n", 5000), strings.Repeat("ä", 99)} {
+		stored := p.compress([]string{text})
 		if got, err := expandPack(stored); err != nil || got != text {
 			t.Errorf("%d bytes became %d, %v", len(text), len(got), err)
 		}
@@ -400,7 +401,7 @@ func TestPacksAreCompressed(t *testing.T) {
 			t.Errorf("%d repeated bytes are stored as %d", len(text), len(stored))
 		}
 	}
-	whole := string(compressPack(strings.Repeat("agent.changed", 50)))
+	whole := string(p.compress([]string{strings.Repeat("agent.changed", 50)}))
 	for _, damaged := range []string{"", whole[:len(whole)/2], "\xff\xff\xff\xff\x0f", "\xff" + whole[1:]} {
 		if got, err := expandPack([]byte(damaged)); err == nil {
 			t.Errorf("damaged pack %q is read as %q", damaged, got)

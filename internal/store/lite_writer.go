@@ -18,6 +18,7 @@ type writer struct {
 	hooks    *hooks
 	onCommit func(*tx)
 	fence    *fence
+	packer   packer
 }
 
 func newWriter(conn *liteConn, met *metrics, hooks *hooks, onCommit func(*tx)) *writer {

@@ -31,6 +31,7 @@ const (
 	maxRecent     = 64
 	maxRecentSize = 128 << 10
 	maxKept       = 32 << 20
+	fewEvents     = 5 // that most tasks have: a turn, its states and an artifact
 )
 
 // Leave ends the use of the topic. When the last reader leaves, its events are dropped.
@@ -60,6 +61,9 @@ func (t *Topic) add(events []task.Event) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.last
+	if t.recent == nil {
+		t.recent, t.sizes = make([]task.Event, 0, fewEvents), make([]int64, 0, fewEvents)
+	}
 	for _, e := range events {
 		if e.Seq == t.last+1 {
 			t.keep(e)

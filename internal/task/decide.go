@@ -84,7 +84,7 @@ func DecideNew(t Task, first Turn, l *Lease, limits Limits, now time.Time) (Chan
 		return Change{}, err
 	}
 	t.State, t.CreatedAt, t.Size, t.LastTurn, t.Queued = Submitted, now, size, m.fingerprint(), true
-	c := Change{Task: t}
+	c := Change{Task: t, Events: make([]Event, 0, 3)}
 	c.add(Event{Kind: TurnEvent, Message: &m, OutputModes: modes}, now)
 	c.add(Event{Kind: StatusEvent, State: Submitted}, now)
 	if l != nil {
@@ -236,6 +236,7 @@ func DecideReport(t Task, token string, r Report, limits Limits, now, clock time
 	if r.Seen != nil && (*r.Seen < 0 || *r.Seen > t.Seq) {
 		return c, errs.InvalidFields(errs.NewField("seen", "must be the number from the claim or the last response"))
 	}
+	c.Events = slices.Grow(c.Events, len(r.Artifacts)+1)
 	for i, u := range r.Artifacts {
 		c.Task.Size += u.Artifact.size()
 		c.add(Event{Kind: ArtifactEvent, Artifact: &u.Artifact, Append: u.Append, LastChunk: r.lastChunk(i)}, now)
