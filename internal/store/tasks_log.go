@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -64,33 +65,50 @@ func sizeOf(rows []logRow) (n int64) {
 }
 
 func encodeRow(events []task.Event) (logRow, error) {
-	out := make([]storedEvent, len(events))
-	for i := range events {
-		out[i] = storedEvent{events[i].Kind, events[i]}
-	}
-	data, err := marshal(out, events)
+	e := rowEncoders.Get().(*rowEncoder)
+	data, err := e.encode(events)
 	if err != nil {
 		return logRow{}, fmt.Errorf("encode events: %w", err)
 	}
+	rowEncoders.Put(e)
 	last := &events[len(events)-1]
-	return logRow{last.Seq, micros(last.At), string(data)}, nil
+	return logRow{last.Seq, micros(last.At), data}, nil
 }
 
-// marshal encodes the events of a row. json.Marshal is faster, but encodes "<" as six bytes,
-// which is too much for large events.
-func marshal(stored []storedEvent, events []task.Event) ([]byte, error) {
-	size := int64(0)
+// rowEncoder encodes the events of a row. Unlike json.Marshal it does not encode "<" as six bytes,
+// and it keeps its buffers.
+type rowEncoder struct {
+	text bytes.Buffer
+	json *json.Encoder // writes to text
+	rows []encodedEvent
+}
+
+// encodedEvent is a storedEvent without a copy of the event.
+type encodedEvent struct {
+	K task.EventKind
+	*task.Event
+}
+
+var rowEncoders = sync.Pool{New: func() any {
+	e := &rowEncoder{}
+	e.json = json.NewEncoder(&e.text)
+	e.json.SetEscapeHTML(false)
+	return e
+}}
+
+func (e *rowEncoder) encode(events []task.Event) (string, error) {
 	for i := range events {
-		size += events[i].Size()
+		e.rows = append(e.rows, encodedEvent{events[i].Kind, &events[i]})
 	}
-	if size < wideRow {
-		return json.Marshal(stored)
+	err := e.json.Encode(e.rows)
+	data := string(bytes.TrimSuffix(e.text.Bytes(), []byte("\n")))
+	e.text.Reset()
+	if e.text.Cap() > wideRow {
+		e.text = bytes.Buffer{}
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(stored)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+	clear(e.rows)
+	e.rows = e.rows[:0]
+	return data, err
 }
 
 // decode is the inverse of encodeRow.
