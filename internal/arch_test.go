@@ -40,7 +40,7 @@ var layers = [][]string{
 		"internal/account", "internal/event",
 	},
 	{"internal/identity", "internal/budget"},
-	{"internal/idempotency", "internal/cursor", "internal/limit", "internal/cache"},
+	{"internal/idempotency", "internal/cursor", "internal/limit", "internal/cache", "internal/backup"},
 	{"internal/errs", "internal/text"},
 	{"sdk/worker"}, // public: users import these packages, so they import no other package of the module
 	{"sdk/client"},

@@ -3,7 +3,10 @@
 package app
 
 import (
+	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -15,4 +18,13 @@ func maxFiles() int {
 		return 0
 	}
 	return int(l.Cur) // bounded above
+}
+
+// syncFolder makes the name of a new file durable.
+func syncFolder(path string) error {
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }

@@ -34,6 +34,7 @@ func keepStore(t *testing.T, engine string) {
 	}))
 	defer receiver.Close()
 	cfg.Issuers, cfg.PushAllow = issuerFile(t, "", map[string]*idptest.Issuer{"acme": is}), []string{"127.0.0.1"}
+	cfg.OutboundAllow = cfg.PushAllow
 	s := startServer(t, cfg)
 	out := kept{Key: s.First().Secret, Reads: map[string]json.RawMessage{}, Rows: map[string]int64{}}
 	fillStore(t, s, receiver.URL)
@@ -119,6 +120,12 @@ func fillStore(t *testing.T, s *Server, receiver string) {
 	do("POST", org+"/friction", `{"fingerprint":"registry:timeout","title":"The registry times out","category":"reliability",
 		"problem":"Pulls fail.","evidence":"504 after 60 s","occurrence":"run-7"}`)
 
+	do("POST", org+"/notes", `{"title":"Out of scope","text":"This is out of scope."}`)
+	if code, body := post(t, s.URL()+org+"/webhooks", key, fmt.Sprintf(`{"url":%q}`, receiver)); code != 201 {
+		t.Fatal(code, body)
+	}
+	linkAccounts(t, s)
+
 	caller, err := s.auth.Authenticate(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -155,16 +162,39 @@ func fillStore(t *testing.T, s *Server, receiver string) {
 	}
 }
 
+// linkAccounts makes another org, one of whose users is the admin of the first.
+func linkAccounts(t *testing.T, s *Server) {
+	t.Helper()
+	ctx := t.Context()
+	operator := identity.NewOperator(s.store.IdentityStores(), Now, newIDs(Now).next)
+	if _, err := operator.CreateOrg(ctx, "other", ""); err != nil {
+		t.Fatal(err)
+	}
+	same := identity.Principal{Org: "other", Kind: identity.User, ID: "admin"}
+	if _, err := operator.CreateMember(ctx, same, "", true); err != nil {
+		t.Fatal(err)
+	}
+	first := identity.Principal{Org: "main", Kind: identity.User, ID: "admin"}
+	if err := s.store.Accounts().LinkUsers(ctx, first, same, "account-1", Now(),
+		func(_, _ []account.Standing) ([]identity.AuditEntry, error) {
+			return []identity.AuditEntry{identity.NewEntry(ctx, Now(), "main", account.AccountLink, "user:admin", "")}, nil
+		}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // settle waits until nothing changes by itself any more: the echo agent has answered,
-// and SQLite's text index has followed.
+// and the indexes have followed.
 func (s *Server) settle(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		_, body := get(t, s.URL()+"/api/v1/orgs/main/a2a/tasks", s.First().Secret)
 		if strings.Contains(body, `"completed"`) && strings.Contains(body, `"working"`) &&
-			countRows(t, s.cfg)["proposal_search"] > 0 {
+			countRows(t, s.cfg)["proposal_search"] > 0 && countRows(t, s.cfg)["event_subjects"] > 0 &&
+			countRows(t, s.cfg)["webhook_deliveries"] > 0 {
 			return
 		}
+		get(t, s.URL()+"/api/v1/orgs/main/events?subject=agent:helper", s.First().Secret) // then its log is indexed
 		if time.Now().After(deadline) {
 			t.Fatal("the tasks do not settle: ", body)
 		}

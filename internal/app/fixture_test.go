@@ -147,9 +147,14 @@ func decoded(t *testing.T, data []byte) any {
 }
 
 // volatile reports whether a member depends on the time of reading: when a key was used
-// last, and whether an agent has workers.
+// last, whether an agent has workers, or had them last, and what a webhook sent.
 func volatile(path string) bool {
-	return strings.HasSuffix(path, "/last_used_at") || strings.HasPrefix(path, "/agents/") && strings.HasSuffix(path, "/status")
+	agent := strings.HasPrefix(path, "/agents/")
+	if strings.HasPrefix(path, "/webhooks/") {
+		return regexp.MustCompile(`attempt|due|next|error|failing|behind`).MatchString(path)
+	}
+	return strings.HasSuffix(path, "/last_used_at") || agent && strings.HasSuffix(path, "/status") ||
+		agent && strings.HasSuffix(path, "/last_seen_at")
 }
 
 // lacks says where got lacks something of want. A newer release may show more.

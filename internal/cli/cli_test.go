@@ -90,7 +90,9 @@ func TestTheTargetOfEveryCommand(t *testing.T) {
 	if want := "agent create|list, user, service, and key create|list|revoke."; !strings.Contains(help, want) {
 		t.Errorf("the overview does not list the commands on both, %q:\n%s", want, help)
 	}
-	if diff := cmp.Diff([]string{"admin link", "agent release", "migrate", "org create", "org list", "serve"}, store); diff != "" {
+	if diff := cmp.Diff([]string{
+		"admin link", "agent release", "backup", "migrate", "org create", "org list", "restore", "serve",
+	}, store); diff != "" {
 		t.Errorf("on a store only (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{

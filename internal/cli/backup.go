@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/parley-dev/parley/internal/app"
+	"github.com/parley-dev/parley/internal/config"
+)
+
+type backupCmd struct {
+	StoreFlags `embed:""`
+	Dest       string `arg:"" help:"New file, or a folder, where the file gets a name with the time; or - for stdout."`
+	Keep       int    `help:"Keep this many back-ups in the folder, and remove older ones that this command made; 0 keeps all." placeholder:"N"`
+}
+
+// Help is shown by --help.
+func (backupCmd) Help() string {
+	return operatorHelp + "The back-up has all data as of the moment in which the command began, with secrets and " +
+		"hashes of keys and passwords; keep it safe. Servers keep working meanwhile. It can be restored on SQLite and " +
+		"on PostgreSQL.\n\n" + examples(
+		"parley backup before-upgrade.backup",
+		"parley backup /var/backups/parley/ --keep 7 --data /var/lib/parley",
+		"parley backup - --database postgres://parley@db/parley | ssh elsewhere 'cat > parley.backup'",
+	)
+}
+
+type backupJSON struct {
+	Path      string           `json:"path,omitempty"`
+	Size      int64            `json:"size_bytes,omitempty"`
+	Version   string           `json:"version"`
+	Schema    int              `json:"schema"`
+	Engine    string           `json:"engine"`
+	CreatedAt *string          `json:"created_at"`
+	Rows      int64            `json:"rows"`
+	Tables    map[string]int64 `json:"tables"`
+	SHA256    string           `json:"sha256"`
+	Removed   []string         `json:"removed,omitempty"`
+	Store     string           `json:"store,omitempty"`
+	Seconds   float64          `json:"seconds"`
+}
+
+func (c *backupCmd) Run(e *env) error {
+	if c.Keep < 0 {
+		return usage("--keep %d: give the number of back-ups to keep, or 0 for all", c.Keep)
+	}
+	if c.Dest == "-" {
+		switch f, ok := e.stdout.(*os.File); {
+		case c.JSON:
+			return usage("--json and the destination - exclude each other: stdout has the back-up; name a file")
+		case ok && isTerminal(f):
+			return usage("a back-up is not text: redirect stdout to a file or a pipe, or name a file")
+		}
+	}
+	began := time.Now()
+	p := e.progress()
+	b, err := app.Backup(e.ctx, c.Store, app.BackupTo{Dest: c.Dest, Stdout: e.stdout, Keep: c.Keep}, p.show)
+	p.clear()
+	if err != nil {
+		return err
+	}
+	out := backupJSON{
+		Path: b.Path, Size: b.Size, Version: b.Version, Schema: b.Schema, Engine: b.Engine,
+		CreatedAt: timestamp(b.CreatedAt), Rows: b.Rows, Tables: b.Tables, SHA256: b.SHA256, Removed: b.Removed,
+		Seconds: time.Since(began).Seconds(),
+	}
+	if c.JSON {
+		return e.printJSON(out)
+	}
+	to := e.stdout
+	if c.Dest == "-" {
+		to = e.stderr
+	}
+	where := ""
+	if b.Path != "" {
+		where = fmt.Sprintf(" to %s, %d KiB", clean(b.Path), (b.Size+1023)/1024)
+	}
+	_, err = fmt.Fprintf(to, "backed up %d rows of the %s store (schema %d)%s, in %.1f s\n", b.Rows, b.Engine, b.Schema,
+		where, out.Seconds)
+	for _, old := range b.Removed {
+		if err == nil {
+			_, err = fmt.Fprintf(to, "removed %s\n", clean(old))
+		}
+	}
+	return err
+}
+
+type restoreCmd struct {
+	StoreFlags `embed:""`
+	Src        string `arg:"" help:"File that parley backup wrote; or - for stdin."`
+	DryRun     bool   `help:"Read the back-up to its end, say what it has, and change nothing."`
+}
+
+// Help is shown by --help.
+func (restoreCmd) Help() string {
+	return operatorHelp + "The store must be empty, and gets everything or nothing. It may have another engine than " +
+		"the one that was backed up: so a store moves from SQLite to PostgreSQL and back. No server may use it before the " +
+		"command ends. A back-up of an older version is brought up to date.\n\n" + examples(
+		"parley restore before-upgrade.backup --data restored",
+		"parley restore parley.backup --database postgres://parley@db/parley",
+		"parley restore parley.backup --dry-run",
+	)
+}
+
+func (c *restoreCmd) Run(e *env) error {
+	n := namingOf(e.kong)
+	if !c.DryRun && max(n.data, n.database) == config.FromDefault {
+		return usage("name the empty store to restore into with --data or --database")
+	}
+	from := e.stdin
+	if c.Src != "-" {
+		f, err := os.Open(c.Src)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }()
+		from = f
+	}
+	began := time.Now()
+	p := e.progress()
+	r, err := app.Restore(e.ctx, c.Store, from, c.DryRun, p.show)
+	p.clear()
+	if err != nil {
+		return err
+	}
+	out := backupJSON{
+		Version: r.Version, Schema: r.Schema, Engine: r.Engine, CreatedAt: timestamp(r.CreatedAt), Rows: r.Rows,
+		Tables: r.Tables, SHA256: r.SHA256, Seconds: time.Since(began).Seconds(),
+	}
+	if !c.DryRun {
+		out.Store = r.Store
+	}
+	if c.JSON {
+		return e.printJSON(out)
+	}
+	what := fmt.Sprintf("a back-up of %s, made by parley %s on a %s store (schema %d): %d rows",
+		r.CreatedAt.Format(time.RFC3339), cleanLine(r.Version), cleanLine(r.Engine), r.Schema, r.Rows)
+	if c.DryRun {
+		_, err = fmt.Fprintf(e.stdout, "complete and unchanged: %s\n", what)
+		return err
+	}
+	_, err = fmt.Fprintf(e.stdout, "restored %s, into %s, in %.1f s\n", what, clean(r.Store), out.Seconds)
+	return err
+}
+
+// progress shows what a long command does, in one line of a terminal.
+type progress struct {
+	to    io.Writer // nil if there is no terminal
+	last  time.Time
+	shown bool
+}
+
+func (e *env) progress() *progress {
+	if f, ok := e.stderr.(*os.File); ok && isTerminal(f) {
+		return &progress{to: f}
+	}
+	return &progress{}
+}
+
+func isTerminal(f *os.File) bool {
+	_, ok := terminalWidth(f)
+	return ok
+}
+
+func (p *progress) show(table string, rows int64) {
+	if p.to == nil || time.Since(p.last) < 100*time.Millisecond {
+		return
+	}
+	p.last, p.shown = time.Now(), true
+	_, _ = fmt.Fprintf(p.to, "\r\x1b[K%s: %d rows", cleanLine(table), rows)
+}
+
+func (p *progress) clear() {
+	if p.shown {
+		_, _ = fmt.Fprint(p.to, "\r\x1b[K")
+	}
+}

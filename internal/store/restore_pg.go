@@ -1,0 +1,152 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+// intoPostgres makes the schema of the back-up, and adds the rows in one transaction.
+func (r *restore) intoPostgres(ctx context.Context, o Options) error {
+	if err := r.refuseNewer(ctx, o); err != nil {
+		return err
+	}
+	older := o
+	older.schema, older.Migrate = r.schema, MigrateSafely
+	s, err := Open(ctx, older)
+	if err != nil {
+		return err
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	if err := r.fillDatabase(ctx, o); err != nil {
+		return err
+	}
+	return finishRestore(ctx, o)
+}
+
+// refuseNewer returns an error if the database has a newer schema than the back-up. The rows are added
+// with the schema of the back-up, and migrated afterwards.
+func (r *restore) refuseNewer(ctx context.Context, o Options) error {
+	conn, err := connectBare(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer closeSoon(conn)
+	known, schema := false, 0
+	err = conn.QueryRow(ctx, `SELECT to_regclass('schema_migrations') IS NOT NULL`).Scan(&known)
+	if err == nil && known {
+		err = conn.QueryRow(ctx, `SELECT coalesce(max(number), 0) FROM schema_migrations`).Scan(&schema)
+	}
+	if err == nil && schema > len(r.schema) {
+		err = fmt.Errorf("the database has schema %d already, and the back-up has the older schema %d; restore into a "+
+			"database without tables, which is then brought up to date", schema, len(r.schema))
+	}
+	return err
+}
+
+func (r *restore) fillDatabase(ctx context.Context, o Options) error {
+	conn, err := connectBare(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer closeSoon(conn)
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	to := postgresTarget{barePostgres{tx}, ctx}
+	if err := to.exec(noLimits); err != nil {
+		return err
+	}
+	// A server that starts meanwhile waits, and then finds the restored orgs.
+	if err := to.exec(`LOCK TABLE orgs IN ACCESS EXCLUSIVE MODE`); err != nil {
+		return err
+	}
+	n := 0
+	if _, err := one(ctx, to, []any{&n}, `SELECT count(*) FROM orgs`); err != nil {
+		return err
+	}
+	if n > 0 {
+		return errOccupied
+	}
+	if err := r.all(ctx, to, &postgresForm); err != nil {
+		return err
+	}
+	if err := to.index(ctx, r.progress); err != nil {
+		return fmt.Errorf("fill the text index: %w", err)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, `ANALYZE`)
+	return err
+}
+
+// postgresTarget fills a PostgreSQL database.
+type postgresTarget struct {
+	barePostgres
+	ctx context.Context
+}
+
+func (t postgresTarget) exec(sql string, args ...any) error {
+	_, err := t.Exec(t.ctx, sql, args...)
+	return err
+}
+
+// fill implements target.
+func (t postgresTarget) fill(ctx context.Context, table *copyTable, next func() ([]any, error)) (int64, error) {
+	n := 0
+	return t.CopyFrom(ctx, pgx.Identifier{table.name}, table.names(), pgx.CopyFromFunc(func() ([]any, error) {
+		values, err := next()
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		n++
+		for i, v := range values {
+			if s, ok := v.(string); ok && strings.IndexByte(s, 0) >= 0 {
+				return nil, fmt.Errorf("row %d has a zero byte in the column %s, which PostgreSQL cannot store", n,
+					table.columns[i].name)
+			}
+		}
+		return values, err
+	}))
+}
+
+// index fills the text index from the proposals.
+func (t postgresTarget) index(ctx context.Context, progress func(table string, rows int64)) error {
+	const batch = 1000
+	lastOrg, lastID, total := "", "", int64(0)
+	for {
+		var orgs, ids, words []string
+		if err := each(ctx, t, func(r rows) error {
+			var p proposal.Proposal
+			if err := r.Scan(&p.Org, &p.ID, &p.Title, &p.Problem, &p.SuggestedFix); err != nil {
+				return err
+			}
+			orgs, ids = append(orgs, p.Org), append(ids, p.ID)
+			words = append(words, strings.Join(p.SearchWords(), " "))
+			return nil
+		}, `SELECT org_id, id, title, problem, suggested_fix FROM proposals
+			WHERE (org_id, id) > ($1, $2) ORDER BY org_id, id LIMIT $3`, lastOrg, lastID, batch); err != nil {
+			return err
+		}
+		if len(ids) == 0 {
+			return nil
+		}
+		lastOrg, lastID, total = orgs[len(orgs)-1], ids[len(ids)-1], total+int64(len(ids))
+		if err := t.exec(`INSERT INTO proposal_search (org_id, proposal_id, words)
+			SELECT org_id, id, array_to_tsvector(string_to_array(words, ' '))
+			FROM unnest($1::text[], $2::text[], $3::text[]) AS new (org_id, id, words)`, orgs, ids, words); err != nil {
+			return err
+		}
+		progress("proposal_search", total)
+	}
+}
