@@ -29,19 +29,11 @@ const (
 
 // measureEvents measures the readers of events on one engine.
 func measureEvents(ctx context.Context, set settings, engine, program string) ([]line, error) {
-	data, cleanup, err := newData(ctx, engine)
+	w, cleanup, err := seeded(ctx, engine, program, set.rows[0])
 	if err != nil {
 		return nil, err
 	}
 	defer cleanup()
-	w, err := newWorld(ctx, engine, program, data)
-	if err != nil {
-		return nil, err
-	}
-	defer w.Kill()
-	if err := w.seed(ctx, set.rows[0]); err != nil {
-		return nil, err
-	}
 	out, err := w.measureFeed(ctx, set)
 	if err != nil {
 		return nil, err

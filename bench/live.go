@@ -33,19 +33,11 @@ const noteTally = `window.seen = [], new MutationObserver(() => {
 // measureLive measures how long a change takes to the open page of somebody who reads it, from
 // the vote of another caller to the votes on the screen.
 func measureLive(ctx context.Context, set settings, engine, program string) ([]line, error) {
-	data, cleanup, err := newData(ctx, engine)
+	w, cleanup, err := seeded(ctx, engine, program, set.rows[0])
 	if err != nil {
 		return nil, err
 	}
 	defer cleanup()
-	w, err := newWorld(ctx, engine, program, data)
-	if err != nil {
-		return nil, err
-	}
-	defer w.Kill()
-	if err := w.seed(ctx, set.rows[0]); err != nil {
-		return nil, err
-	}
 	ids, err := w.ids()
 	if err != nil {
 		return nil, err

@@ -69,6 +69,27 @@ func newWorld(ctx context.Context, engine, program string, data []string) (*worl
 	return w, nil
 }
 
+// seeded starts a server on a new store with so many proposals. cleanup ends both.
+func seeded(ctx context.Context, engine, program string, rows int) (w *world, cleanup func(), err error) {
+	data, remove, err := newData(ctx, engine)
+	if err != nil {
+		return nil, nil, err
+	}
+	if w, err = newWorld(ctx, engine, program, data); err != nil {
+		remove()
+		return nil, nil, err
+	}
+	cleanup = func() {
+		w.Kill()
+		remove()
+	}
+	if err := w.seed(ctx, rows); err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	return w, cleanup, nil
+}
+
 func (w *world) prepare(ctx context.Context) error {
 	if _, err := w.cli(ctx, "org", "create", org); err != nil {
 		return err
