@@ -140,7 +140,10 @@ var parts = []struct {
 	name    string
 	measure func(ctx context.Context, set settings, engine, program string) ([]line, error)
 }{
-	{"proposals", measureEngine}, {"a2a", measureTasks}, {"events", measureEvents}, {"live", measureLive},
+	{"proposals", measureEngine},
+	{"a2a", measureTasks},
+	{"events", measureEvents},
+	{"live", measureLive},
 	{"backup", measureBackup},
 }
 

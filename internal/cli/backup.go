@@ -165,11 +165,17 @@ func isTerminal(f *os.File) bool {
 }
 
 func (p *progress) show(table string, rows int64) {
-	if p.to == nil || time.Since(p.last) < 100*time.Millisecond {
+	if time.Since(p.last) >= 100*time.Millisecond {
+		p.line(fmt.Sprintf("%s: %d rows", table, rows))
+	}
+}
+
+func (p *progress) line(text string) {
+	if p.to == nil {
 		return
 	}
 	p.last, p.shown = time.Now(), true
-	_, _ = fmt.Fprintf(p.to, "\r\x1b[K%s: %d rows", cleanLine(table), rows)
+	_, _ = fmt.Fprint(p.to, "\r\x1b[K", cleanLine(text))
 }
 
 func (p *progress) clear() {

@@ -4,7 +4,7 @@
 // target.go holds the one rule for what a command works on. Most commands work on a
 // server. Those that create and list agents, users, services and keys also work on a store
 // that --data or --database names, and those of the operator (serve, migrate, backup,
-// restore, org, admin, agent release) on a store only. A file has the name of its command.
+// restore, check, org, admin, agent release) on a store only. A file has the name of its command.
 //
 // The package knows no SQL and no routes. Text that is printed goes through clean, so that
 // stored text cannot control a terminal.
@@ -64,6 +64,7 @@ type root struct {
 	Migrate migrateCmd `cmd:"" help:"Bring the store's schema up to date and stop." group:"operator"`
 	Backup  backupCmd  `cmd:"" help:"Write all data of a store to a file, while servers use it." group:"operator"`
 	Restore restoreCmd `cmd:"" help:"Fill an empty store from a back-up, also of the other engine." group:"operator"`
+	Check   checkCmd   `cmd:"" help:"Look for damage in a store, while servers use it." group:"operator"`
 	Org     orgCmd     `cmd:"" help:"Create and list orgs, the tenants of a store." group:"operator"`
 	Admin   adminCmd   `cmd:"" help:"Make a link with which a user sets a password." group:"operator"`
 

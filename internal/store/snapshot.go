@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"zombiezen.com/go/sqlite"
+
 	"github.com/parley-dev/parley/internal/backup"
 )
 
@@ -35,6 +37,12 @@ type copyForm struct {
 	// values are expressions for columns, by table and column.
 	values map[string]string
 	order  map[string]string // the order of rows, where it matters
+
+	// For Check.
+	intact       string // what is wrong with the database itself, or "ok"
+	damaged      string // what to do then
+	indexes      string // names of all indexes
+	unsearchable string // proposals that the text index lacks, by org
 }
 
 // derived are the tables that are not copied: they describe the database rather than the data, or
@@ -55,6 +63,14 @@ var sqliteForm = copyForm{
 	columns: `SELECT name, type FROM pragma_table_info($1) ORDER BY name`,
 	refers:  `SELECT DISTINCT "table" FROM pragma_foreign_key_list($1)`,
 	values:  map[string]string{"events.data": "pack_text(data)"},
+
+	intact:  `PRAGMA integrity_check(50)`,
+	damaged: "the file is damaged: stop the server, and restore a back-up",
+	indexes: `SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL`,
+	// The newest proposals are indexed a moment later.
+	unsearchable: `SELECT org_id, count(*) FROM proposals
+		WHERE seq <= (SELECT coalesce(max(id), 0) FROM proposal_search_docsize)
+			AND seq NOT IN (SELECT id FROM proposal_search_docsize) GROUP BY org_id ORDER BY org_id`,
 }
 
 // In a snapshot, packs without numbers follow those with numbers in the order that numberPacks would
@@ -76,6 +92,15 @@ var postgresForm = copyForm{
 			AS BIGINT)`,
 	},
 	order: map[string]string{"proposals": ` ORDER BY id COLLATE "C"`}, // the order of their row numbers on SQLite
+
+	intact: `SELECT 'the index ' || c.relname || ' is not valid' FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+		JOIN pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = current_schema() AND NOT (i.indisvalid AND i.indisready) ORDER BY c.relname`,
+	damaged: "run REINDEX INDEX CONCURRENTLY with its name",
+	indexes: `SELECT indexname::text FROM pg_indexes WHERE schemaname = current_schema()`,
+	unsearchable: `SELECT p.org_id, count(*) FROM proposals p WHERE NOT EXISTS (
+			SELECT 1 FROM proposal_search s WHERE s.org_id = p.org_id AND s.proposal_id = p.id
+		) GROUP BY p.org_id ORDER BY p.org_id`,
 }
 
 // OpenSnapshot opens the store for reading.
@@ -122,7 +147,10 @@ func openSQLiteSnapshot(ctx context.Context, dir string) (*Snapshot, error) {
 		return nil, fmt.Errorf("there is no store in the folder %s; name it with --data", dir)
 	}
 	conn, err := openLite(path, "query_only=1", "cache_size=-8192", "temp_store=MEMORY")
-	if err != nil {
+	switch code := sqlite.ErrCode(err).ToPrimary(); {
+	case code == sqlite.ResultCorrupt, code == sqlite.ResultNotADB:
+		return nil, fmt.Errorf("%s is damaged: stop the server, and restore a back-up (%w)", path, err)
+	case err != nil:
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	if err := conn.exec("BEGIN"); err != nil {
