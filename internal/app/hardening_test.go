@@ -177,14 +177,32 @@ func TestMetricsCanBeGuarded(t *testing.T) {
 	}
 
 	s = with(func(c *config.Config) { c.MetricsListen = "127.0.0.1:0" })
-	own := "http://" + s.metricsListener.Addr().String()
+	own := strings.TrimSuffix(s.metricsSide.url(), "/metrics")
 	want(own+"/metrics", "", 200)
 	want(s.URL()+"/metrics", "", 404)
 	want(own+"/healthz", "", 404) // nothing else is there
 
 	s = with(func(c *config.Config) { c.MetricsListen, c.MetricsKey = "127.0.0.1:0", key })
-	want("http://"+s.metricsListener.Addr().String()+"/metrics", "", 401)
-	want("http://"+s.metricsListener.Addr().String()+"/metrics", key, 200)
+	want(s.metricsSide.url(), "", 401)
+	want(s.metricsSide.url(), key, 200)
+}
+
+// Profiles are served at their own address only.
+func TestProfiles(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(t)
+	cfg.DebugListen = "127.0.0.1:0"
+	s := startServer(t, cfg)
+	t.Cleanup(func() { _ = s.Shutdown() })
+	own := s.sides[0].url()
+	for addr, status := range map[string]int{
+		own: 200, own + "goroutine?debug=1": 200, own + "profile?seconds=1": 200, own + "none": 404,
+		s.URL() + "/debug/pprof/": 404, strings.Replace(own, "/debug/pprof/", "/metrics", 1): 404,
+	} {
+		if res, body := send(t, "GET", addr, "", "", ""); res.StatusCode != status {
+			t.Errorf("%s: %s %.200s, want %d", addr, res.Status, body, status)
+		}
+	}
 }
 
 func TestNamesThatDeceiveAreRefusedEverywhere(t *testing.T) {

@@ -3,9 +3,6 @@ package app
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"errors"
-	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 )
@@ -16,20 +13,12 @@ func (s *Server) mountMetrics(h http.Handler) http.Handler {
 	if s.cfg.MetricsKey != "" {
 		h = requireKey(s.cfg.MetricsKey, h)
 	}
-	if s.metricsListener == nil {
+	if s.metricsSide == nil {
 		return h
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", h)
-	s.metricsHTTP = &http.Server{
-		Handler:           mux,
-		ReadHeaderTimeout: readHeaderTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-	}
+	s.metricsSide.http.Handler = mux
 	return nil
 }
 
@@ -47,10 +36,4 @@ func requireKey(key string, next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-func (s *Server) serveMetrics() {
-	if err := s.metricsHTTP.Serve(s.metricsListener); !errors.Is(err, http.ErrServerClosed) {
-		s.failed <- fmt.Errorf("the server stopped serving metrics: %w", err)
-	}
 }

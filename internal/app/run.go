@@ -49,8 +49,8 @@ func run(ctx context.Context, cfg config.Config, out Output, demo *stage) error 
 		log.Error("could not print the URL and the first key; make a new key with: parley key create", "error", err)
 	}
 	log.Info("serving", "address", s.URL(), "store", s.store.Engine(), "version", Version())
-	if s.metricsListener != nil {
-		log.Info("serving metrics", "address", "http://"+s.metricsListener.Addr().String()+"/metrics")
+	for _, d := range s.sides {
+		log.Info("serving "+d.name, "address", d.url())
 	}
 	select {
 	case <-ctx.Done():

@@ -72,8 +72,8 @@ type Server struct {
 	hookSender *delivery.Client
 	http       *http.Server
 
-	metricsListener net.Listener // nil: /metrics is on the main listener
-	metricsHTTP     *http.Server
+	sides       []*side
+	metricsSide *side // nil: /metrics is on the main listener
 
 	first    *identity.First
 	stage    *stage // nil: this is no demo
@@ -104,7 +104,7 @@ type settings struct {
 
 func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, t settings) (_ *Server, err error) {
 	s := &Server{
-		cfg: cfg, log: log, now: t.now, cost: t.cost, files: maxFiles(), unlock: func() {}, failed: make(chan error, 2),
+		cfg: cfg, log: log, now: t.now, cost: t.cost, files: maxFiles(), unlock: func() {}, failed: make(chan error, 3),
 		stage: t.demo,
 	}
 	defer func() {
@@ -132,10 +132,15 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, t setti
 		return nil, err
 	}
 	s.listener = newGuard(l, maxConns(s.files), log)
-	if cfg.MetricsListen != "" {
-		if s.metricsListener, err = listen(ctx, cfg.MetricsListen, "--metrics-listen"); err != nil {
-			return nil, err
-		}
+	if s.metricsSide, err = s.openSide(ctx, cfg.MetricsListen, "--metrics-listen", "metrics", "/metrics"); err != nil {
+		return nil, err
+	}
+	debug, err := s.openSide(ctx, cfg.DebugListen, "--debug-listen", "profiles", "/debug/pprof/")
+	if err != nil {
+		return nil, err
+	}
+	if debug != nil {
+		mountDebug(debug)
 	}
 	ids := newIDs(Now)
 	s.node = nodeName(ids)
@@ -293,8 +298,8 @@ func (s *Server) Start() {
 	if s.stage != nil {
 		s.background.Go(func() { s.stage.company.Run(ctx) })
 	}
-	if s.metricsHTTP != nil {
-		s.background.Go(func() { s.serveMetrics() })
+	for _, d := range s.sides {
+		s.background.Go(func() { s.serveSide(d) })
 	}
 	s.background.Go(func() {
 		var err error
@@ -325,8 +330,8 @@ func (s *Server) Shutdown() error {
 		err = errors.Join(cut, s.http.Close())
 	}
 	s.endWork()
-	if s.metricsHTTP != nil {
-		_ = s.metricsHTTP.Close() // an interrupted scrape is repeated
+	for _, d := range s.sides {
+		d.close()
 	}
 	s.background.Wait() // also waits for deliveries in flight, at most delivery.StopGrace
 	if s.pusher != nil {
@@ -347,8 +352,8 @@ func (s *Server) release() error {
 	if s.listener != nil {
 		_ = s.listener.Close() // already closed if the server was started
 	}
-	if s.metricsListener != nil {
-		_ = s.metricsListener.Close()
+	for _, d := range s.sides {
+		d.close()
 	}
 	if s.store != nil {
 		err = s.store.Close()

@@ -69,6 +69,7 @@ type Config struct {
 
 	MetricsListen string `env:"PARLEY_METRICS_LISTEN" placeholder:"HOST:PORT"`
 	MetricsKey    string `env:"PARLEY_METRICS_KEY" placeholder:"TOKEN"`
+	DebugListen   string `env:"PARLEY_DEBUG_LISTEN" placeholder:"HOST:PORT"`
 
 	Quotas `embed:""`
 
@@ -112,6 +113,24 @@ func (s *Store) Validate() error {
 	return nil
 }
 
+// checkDebugListen accepts addresses that the internet cannot reach: whoever reaches the profiles can
+// read the memory of the server, and slow it down.
+func checkDebugListen(addr string) error {
+	if addr == "" {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || port == "" {
+		return fmt.Errorf("--debug-listen must be HOST:PORT, for example 127.0.0.1:6060; it is %q", addr)
+	}
+	ip := net.ParseIP(host)
+	if host != "localhost" && (ip == nil || !ip.IsLoopback() && !ip.IsPrivate()) {
+		return fmt.Errorf("--debug-listen must be a loopback or private address, for example 127.0.0.1:6060, because it "+
+			"shows the memory of the server; it is %q", addr)
+	}
+	return nil
+}
+
 // Validate rejects settings that cannot work. The error names the flag.
 func (c *Config) Validate() error {
 	if err := c.Store.Validate(); err != nil {
@@ -122,6 +141,9 @@ func (c *Config) Validate() error {
 	}
 	if _, port, err := net.SplitHostPort(c.MetricsListen); c.MetricsListen != "" && (err != nil || port == "") {
 		return fmt.Errorf("--metrics-listen must be HOST:PORT, for example 127.0.0.1:9090; it is %q", c.MetricsListen)
+	}
+	if err := checkDebugListen(c.DebugListen); err != nil {
+		return err
 	}
 	badKey := func(r rune) bool { return r <= ' ' || r > '~' }
 	if c.MetricsKey != "" && (len(c.MetricsKey) < minMetricsKey || strings.ContainsFunc(c.MetricsKey, badKey)) {

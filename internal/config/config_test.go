@@ -219,6 +219,9 @@ func TestBadSettingsAreRefusedNotDefaulted(t *testing.T) {
 		{name: "fraction", args: []string{"--rate-limit=1.5"}, want: "--rate-limit"},
 		{name: "listen", args: []string{"--listen", "localhost"}, want: "--listen must be HOST:PORT"},
 		{name: "metrics listen", args: []string{"--metrics-listen", "9090"}, want: "--metrics-listen must be HOST:PORT"},
+		{name: "debug listen", args: []string{"--debug-listen", "6060"}, want: "--debug-listen must be HOST:PORT"},
+		{name: "debug listen on all", args: []string{"--debug-listen", ":6060"}, want: "must be a loopback or private"},
+		{name: "debug listen in public", args: []string{"--debug-listen", "198.51.100.1:6060"}, want: "must be a loopback"},
 		{name: "metrics key", args: []string{"--metrics-key", "hunter2"}, want: "--metrics-key must have 16"},
 		{
 			name: "metrics key with a space", args: []string{"--metrics-key", "hunter2 hunter2 hunter2"},

@@ -66,6 +66,8 @@ var help = map[string]string{
 		"access tokens are accepted.",
 	"PARLEY_METRICS_LISTEN": "Address on which /metrics is served instead of --listen, over plain HTTP, e.g. " +
 		"127.0.0.1:9090.",
+	"PARLEY_DEBUG_LISTEN": "Private address on which profiles of the running program are served, e.g. 127.0.0.1:6060; " +
+		"see /debug/pprof/ there.",
 	"PARLEY_METRICS_KEY": "Bearer token that /metrics requires, 16 characters or more; better set as " +
 		"PARLEY_METRICS_KEY, because other users of the machine can see flags.",
 	"PARLEY_SHUTDOWN_DELAY": "How long /readyz fails before a stopping server refuses connections, so that load " +
