@@ -198,9 +198,11 @@ func wantBounded(t *testing.T, s *Store, q statement) {
 	if strings.Contains(plan, "Seq Scan on tasks") {
 		t.Errorf("%s scans all tasks:\n%s", q.sql, plan)
 	}
+	// An index keeps entries of rows that were changed until PostgreSQL cleans up.
+	const most = dispatch.MaxSearched + 1 + dispatch.MaxSearched/50
 	for _, m := range readRows.FindAllStringSubmatch(plan, -1) {
-		if n, _ := strconv.Atoi(m[1]); n > dispatch.MaxSearched+1 {
-			t.Errorf("%s reads %d rows, want %d at most:\n%s", q.sql, n, dispatch.MaxSearched+1, plan)
+		if n, _ := strconv.Atoi(m[1]); n > most {
+			t.Errorf("%s reads %d rows, want %d at most:\n%s", q.sql, n, most, plan)
 		}
 	}
 }
