@@ -254,7 +254,7 @@ func terminal(state string) bool { return slices.Contains(terminalStates, state)
 
 // soon is the limit for what takes a few seconds, such as a revocation on all nodes, with room for
 // a busy machine.
-const soon = time.Minute
+const soon = 3 * time.Minute
 
 // eventually waits for a condition. The limit is generous: it ends a test that would hang, and
 // measures nothing.
