@@ -123,6 +123,18 @@ func TestDemoOnAStoreThatIsRemoved(t *testing.T) {
 	}
 }
 
+// A terminal that is closed ends the server as Ctrl-C does.
+func TestDemoInATerminalThatIsClosed(t *testing.T) {
+	t.Parallel()
+	s, g := startDemo(t)
+	if err := s.Stop(syscall.SIGHUP); err != nil {
+		t.Errorf("%v\n%s", err, &s.Stderr)
+	}
+	if _, err := os.Stat(g.Store); !os.IsNotExist(err) {
+		t.Errorf("the folder %s: %v, want it removed", g.Store, err)
+	}
+}
+
 func TestDemoRefusesAStoreWithAnOrg(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
