@@ -62,7 +62,7 @@ var withoutProof = []struct {
 	{"returns the proof", []string{"dispatch.Tasks.Reach", "dispatch.Tasks.Still", "dispatch.Workers.Serve"}},
 	{"runs in the background, for all orgs", []string{
 		"dispatch.Service.Run", "dispatch.Service.Sweep", "dispatch.Service.Hint", "dispatch.Service.HintAll",
-		"dispatch.Service.Stop", "dispatch.Service.Stopping",
+		"dispatch.Service.Stop", "dispatch.Service.Stopping", "dispatch.Service.LeasesExpired",
 		"event.Service.Run", "event.Service.Changed", "event.Service.ChangedAll",
 	}},
 	{"runs in the background, for all orgs, and counts for metrics", []string{

@@ -148,6 +148,8 @@ var varying = []struct {
 	{regexp.MustCompile(`(?m)^TIME  \d+  `), "TIME  SEQ  "}, // a line of parley events
 	{regexp.MustCompile(`version=\S+`), "version=V"},
 	{regexp.MustCompile(`\bschema \d+`), "schema N"},
+	{regexp.MustCompile(`\b\d+ rows\b`), "N rows"},
+	{regexp.MustCompile(`\b\d+ KiB, in \d+\.\d s\b|\bin \d+\.\d s\b`), "in N s"},
 	{regexp.MustCompile(`(?m) +$`), ""},
 	{regexp.MustCompile(`"version":"[^"]*"`), `"version":"V"`},
 	{

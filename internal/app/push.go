@@ -98,28 +98,12 @@ func (m *pushMetrics) collectors() []prometheus.Collector {
 // pushLook is the interval between two updates of the gauges.
 const pushLook = 2 * time.Second
 
-// run updates the gauges until ctx ends. A scrape only reads them, so that it does not wait
-// for the store.
+// run updates the gauges until ctx ends.
 func (m *pushMetrics) run(ctx context.Context) {
-	tick := time.NewTicker(pushLook)
-	defer tick.Stop()
-	var logged time.Time
-	for {
-		if err := m.look(ctx); err != nil && ctx.Err() == nil && time.Since(logged) > quiet {
-			logged = time.Now()
-			m.log.Warn("could not count push configurations", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	sample(ctx, m.log, "push configurations", pushLook, m.look)
 }
 
 func (m *pushMetrics) look(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-	defer cancel()
 	due, dead, err := m.store.Deliveries().Count(ctx)
 	if err == nil {
 		m.due.Store(due)

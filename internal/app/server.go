@@ -72,6 +72,7 @@ type Server struct {
 	hookSender *delivery.Client
 	http       *http.Server
 
+	queue       taskMetrics
 	sides       []*side
 	metricsSide *side // nil: /metrics is on the main listener
 
@@ -284,6 +285,7 @@ func (s *Server) Start() {
 	if s.pushes != nil {
 		s.background.Go(func() { s.pushes.run(ctx) })
 	}
+	s.background.Go(func() { sample(ctx, s.log, "waiting tasks", queueLook, s.countTasks) })
 	s.background.Go(func() { trimStacks(ctx) })
 	s.background.Go(func() { s.watchSchema(ctx) })
 	s.background.Go(func() { s.watchKeys(ctx) })

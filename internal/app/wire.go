@@ -45,6 +45,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		metrics.MustRegister(s.pushes.collectors()...)
 	}
 	metrics.MustRegister(s.hooks.collectors(s.webhooks)...)
+	metrics.MustRegister(s.queue.collectors(s.tasks.LeasesExpired)...)
 	router := httpx.NewRouter(httpx.Options{
 		Authenticator:    s.auth,
 		Logger:           s.log,

@@ -83,6 +83,7 @@ func (s *Service) expire(ctx context.Context) error {
 		changes, err := s.queue.Expire(ctx, maxExpired, func(cur task.Current) (task.Change, error) {
 			return task.DecideExpire(cur.Task, now, cur.Clock)
 		})
+		s.expired.Add(int64(len(changes)))
 		for _, c := range changes {
 			s.board.publish(c)
 		}
@@ -91,6 +92,9 @@ func (s *Service) expire(ctx context.Context) error {
 		}
 	}
 }
+
+// LeasesExpired returns how many leases this node has ended because they expired.
+func (s *Service) LeasesExpired() int64 { return s.expired.Load() }
 
 // takeOver returns tasks to the queue that a former server process held when it ended. It must
 // run only if this is the only node: otherwise the leases may belong to other nodes.

@@ -11,6 +11,7 @@ package dispatch
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/parley-dev/parley/internal/delivery"
@@ -45,6 +46,8 @@ type Service struct {
 	queue   Queue
 	mailbox Mailbox
 	stock   Stock
+
+	expired atomic.Int64 // leases
 }
 
 // New returns a Service. Run must be running for leases to expire and for hosted agents to

@@ -189,7 +189,7 @@ func (l *lane) giveUp(v *visit) {
 // schedule gives free places to the waiting orgs in turn.
 func (l *lane) schedule() {
 	for len(l.running) < l.size {
-		org, ok := l.next("")
+		org, ok := l.next(anyOrg)
 		if !ok {
 			return
 		}
@@ -206,6 +206,9 @@ func (l *lane) toBack(org string) {
 		l.turns = append(without(l.turns, org), org)
 	}
 }
+
+// anyOrg is no org, not even that of reads which belong to none, whose org is empty.
+const anyOrg = "\x00"
 
 // next returns the first org in turn, other than not, that may have another place.
 func (l *lane) next(not string) (string, bool) {

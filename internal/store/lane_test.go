@@ -296,3 +296,34 @@ func TestALaneBoundsWhatWaits(t *testing.T) {
 		t.Errorf("read of another org = %v with %d running, want no error and 2", err, l.inUse())
 	}
 }
+
+// Reads that belong to no org, such as those of metrics, wait for their turn like those of an org.
+func TestReadsOfNoOrgGetTheirTurn(t *testing.T) {
+	t.Parallel()
+	l := newLane(1, time.Hour)
+	for _, orgs := range [][2]string{{"", ""}, {"a", ""}, {"", "a"}} {
+		first := &visit{org: orgs[0], granted: make(chan struct{}), cancel: func() {}}
+		second := &visit{org: orgs[1], granted: make(chan struct{}), cancel: func() {}}
+		if err := l.enter(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		entered := make(chan error, 1)
+		waits := l.waits.Load()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		go func() { entered <- l.enter(ctx, second) }()
+		for l.waits.Load() == waits {
+			time.Sleep(time.Millisecond)
+		}
+		l.leave(first)
+		select {
+		case <-second.granted:
+			if err := <-entered; err != nil {
+				t.Errorf("%q: %v", orgs, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("a read of org %q gets no turn after one of org %q", orgs[1], orgs[0])
+		}
+		cancel()
+		l.leave(second)
+	}
+}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,6 +52,26 @@ func (m *metrics) observeLite(e *lite) {
 		func() float64 { return float64(e.readers.size - len(e.readers.conns)) })
 	m.gauge("parley_store_connection_waits", "Times that a request had to wait for a connection.",
 		func() float64 { return float64(e.readers.waits.Load()) })
+	m.gauge("parley_store_database_bytes", "Size of the SQLite file.", fileSize(e.path))
+	m.gauge("parley_store_wal_bytes", "Size of SQLite's write-ahead log, which checkpoints keep small.",
+		fileSize(e.path+"-wal"))
+	if _, known := freeBytes(filepath.Dir(e.path)); known {
+		m.gauge("parley_store_free_bytes", "Space that is left on the disk of the data folder.", func() float64 {
+			n, _ := freeBytes(filepath.Dir(e.path))
+			return float64(n)
+		})
+	}
+}
+
+// fileSize returns a function for the size of a file, which is 0 if there is none.
+func fileSize(path string) func() float64 {
+	return func() float64 {
+		st, err := os.Stat(path)
+		if err != nil {
+			return 0
+		}
+		return float64(st.Size())
+	}
 }
 
 func (m *metrics) observeLane(l *lane) {

@@ -1,0 +1,14 @@
+//go:build linux || darwin
+
+package store
+
+import "syscall"
+
+// freeBytes returns the space on the disk of a folder that this process may still use.
+func freeBytes(dir string) (uint64, bool) {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(dir, &st); err != nil {
+		return 0, false
+	}
+	return st.Bavail * uint64(st.Bsize), true
+}
