@@ -36,10 +36,9 @@ func measureBackup(ctx context.Context, set settings, engine, program string) ([
 		if err != nil {
 			return nil, err
 		}
-		rest = append(rest, alone)
 		writes := job{
 			Addr: w.addr, Callers: writers, Requests: w.submits(), Warmup: warmup,
-			Duration: max(set.duration, time.Duration(2*maxSlowdown*alone*float64(time.Second))),
+			Duration: max(set.duration, time.Duration(maxSlowdown*alone*float64(time.Second))),
 		}
 		quiet, err := load(ctx, writes)
 		if err != nil {
@@ -71,6 +70,12 @@ func measureBackup(ctx context.Context, set settings, engine, program string) ([
 		if under.err != nil {
 			return nil, under.err
 		}
+		// The store has grown meanwhile, so the back-ups at rest are taken before and after.
+		after, err := w.backUp(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		rest = append(rest, (alone+after)/2)
 		quietP99, quietRates = append(quietP99, quiet.P99), append(quietRates, quiet.rate())
 		p50, p99, rates = append(p50, under.P50), append(p99, under.P99), append(rates, under.rate())
 	}
