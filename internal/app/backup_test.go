@@ -211,17 +211,7 @@ func TestBackupOfAnOlderStore(t *testing.T) {
 				}
 				mustRestore(t, cfg, saved)
 				s := startServer(t, cfg)
-				for path, before := range want.Reads {
-					code, body := get(t, s.URL()+path, want.Key)
-					if code != 200 {
-						t.Errorf("%s: %d %s", path, code, body)
-						continue
-					}
-					if at := lacks("", decoded(t, before), decoded(t, []byte(body))); at != "" {
-						t.Errorf("%s reads differently after the restore: %s", path, at)
-					}
-				}
-				checkCounters(t, s, want.Key)
+				want.check(t, s)
 				if err := s.Shutdown(); err != nil {
 					t.Error(err)
 				}

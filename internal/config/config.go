@@ -113,8 +113,8 @@ func (s *Store) Validate() error {
 	return nil
 }
 
-// checkDebugListen accepts addresses that the internet cannot reach: whoever reaches the profiles can
-// read the memory of the server, and slow it down.
+// checkDebugListen accepts addresses that the internet cannot reach: a client that reads profiles sees
+// the memory of the server, and can slow it down.
 func checkDebugListen(addr string) error {
 	if addr == "" {
 		return nil

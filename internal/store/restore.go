@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -87,9 +88,7 @@ func (r *restore) all(ctx context.Context, to target, form *copyForm) error {
 		}
 	}
 	if len(left) > 0 {
-		for name := range left {
-			return fmt.Errorf("the back-up lacks the table %s", name)
-		}
+		return fmt.Errorf("the back-up lacks tables: %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 	}
 	return nil
 }
