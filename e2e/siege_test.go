@@ -31,8 +31,14 @@ func eachSiege(t *testing.T, attack func(t *testing.T, s *siege), flags ...strin
 		if !soaking() {
 			t.Parallel() // beside the other engine; the soak compares times and runs alone
 		}
+		var last *siege
 		mustBeUnharmed(t, func() (quiet, during *sightings) {
-			return newSiege(t, serve(t, e, flags...)).beside(t, attack)
+			if last != nil {
+				last.Kill() // a second measurement has a server and a store of its own
+				e = e.fresh(t)
+			}
+			last = newSiege(t, serve(t, e, flags...))
+			return last.beside(t, attack)
 		})
 	})
 }

@@ -21,8 +21,18 @@ type engine struct {
 
 // eachEngine runs the test on a fresh store of each engine.
 func eachEngine(t *testing.T, test func(t *testing.T, e engine)) {
-	t.Run("sqlite", func(t *testing.T) { test(t, engine{"sqlite", []string{"--data", t.TempDir()}}) })
-	t.Run("postgres", func(t *testing.T) { test(t, engine{"postgres", []string{"--database", emptyDatabase(t)}}) })
+	for _, name := range []string{"sqlite", "postgres"} {
+		t.Run(name, func(t *testing.T) { test(t, engine{name: name}.fresh(t)) })
+	}
+}
+
+// fresh returns an empty store of the same engine.
+func (e engine) fresh(t *testing.T) engine {
+	t.Helper()
+	if e.name == "sqlite" {
+		return engine{e.name, []string{"--data", t.TempDir()}}
+	}
+	return engine{e.name, []string{"--database", emptyDatabase(t)}}
 }
 
 // emptyDatabase returns the URL of a PostgreSQL database with the schema and nothing else. It is a

@@ -27,6 +27,7 @@ var layers = [][]string{
 	{"cmd/parley", "bench", "e2e", "e2e/cli", "e2e/browser", "e2e/corpus"},
 	{"internal/cli"},
 	{"internal/app"},
+	{"internal/doctor"},
 	{
 		"internal/rest", "internal/a2a", "internal/mcp", "internal/web", "internal/authserver", "internal/sso",
 		"internal/store", "internal/store/storetest", "internal/config", "internal/clilogin", "internal/demo",

@@ -35,6 +35,7 @@ const (
 // such as the role of a new member, lists all events that it can cause.
 var audited = map[string]reports{
 	"org.create":        silent("the log of the org begins with it"),
+	"retention.delete":  silent("records end with the time that the operator set; nobody acts"),
 	"key.create":        emits(event.KeyCreated),
 	"key.revoke":        emits(event.KeyRevoked),
 	"key.rotate":        emits(event.KeyCreated, event.KeyRotated),

@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"time"
+
+	"github.com/parley-dev/parley/internal/store"
 )
 
 const (
@@ -25,30 +27,47 @@ func (s *Server) watchKeys(ctx context.Context) {
 	})
 }
 
-// sweep deletes expired rows. Each call to the store deletes a bounded number of rows, so that
-// requests are not blocked.
+// sweep deletes expired rows, at once and then regularly.
 func (s *Server) sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
-		for {
-			n, err := s.store.Sweep(ctx, Now())
-			if err == nil {
-				var m int
-				m, err = s.tasks.Sweep(ctx, s.cfg.TaskRetention)
-				n += m
-			}
-			if err != nil && ctx.Err() == nil {
-				s.log.Warn("could not delete expired rows", "error", err)
-			}
-			if n == 0 || err != nil {
-				break
-			}
-		}
+		s.sweepAll(ctx)
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
+	}
+}
+
+// sweepAll deletes all rows that have expired. Each call to the store deletes a bounded number of rows,
+// so that requests are not blocked.
+func (s *Server) sweepAll(ctx context.Context) {
+	keep := store.Retention{
+		Audit: s.cfg.AuditRetention, Friction: s.cfg.FrictionRetention, Sessions: s.cfg.SessionRetention,
+	}
+	total := store.Deleted{}
+	for {
+		deleted, err := s.store.Sweep(ctx, Now(), keep)
+		for kind, n := range deleted {
+			total[kind] += n
+		}
+		tasks := 0
+		if err == nil {
+			tasks, err = s.tasks.Sweep(ctx, s.cfg.TaskRetention)
+		}
+		if tasks > 0 {
+			total["tasks and messages"] += tasks
+		}
+		if err != nil && ctx.Err() == nil {
+			s.log.Warn("could not delete expired rows", "error", err)
+		}
+		if err != nil || tasks == 0 && len(deleted) == 0 {
+			break
+		}
+	}
+	if len(total) > 0 {
+		s.log.Debug("deleted expired rows", "rows", total)
 	}
 }

@@ -54,12 +54,17 @@ func checkDemo(cfg *config.Config) error {
 	case cfg.Issuers != "":
 		return errors.New("--demo and --issuers exclude each other: the org of the demo has no identity provider; " +
 			"leave out one of them")
-	case cfg.TaskRetention > 0 && cfg.TaskRetention < history:
-		return fmt.Errorf("--task-retention %s would delete tasks of the demo, which has a history of %d days; "+
-			"leave it out", cfg.TaskRetention, demo.Age/(24*time.Hour))
-	case cfg.EventRetention > 0 && cfg.EventRetention < history:
-		return fmt.Errorf("--event-retention %s would delete events of the demo, which has a history of %d days; "+
-			"leave it out", cfg.EventRetention, demo.Age/(24*time.Hour))
+	}
+	for _, r := range []struct {
+		what string
+		keep time.Duration
+	}{
+		{"task", cfg.TaskRetention}, {"event", cfg.EventRetention}, {"friction", cfg.FrictionRetention},
+	} {
+		if r.keep > 0 && r.keep < history {
+			return fmt.Errorf("--%s-retention %s would delete records of the demo, which has a history of %d days; "+
+				"leave it out", r.what, r.keep, demo.Age/(24*time.Hour))
+		}
 	}
 	return nil
 }

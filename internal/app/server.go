@@ -254,7 +254,7 @@ func listen(ctx context.Context, addr, flag string) (net.Listener, error) {
 
 // serverOptions returns the store options of a server.
 func serverOptions(cfg config.Config, log *slog.Logger) store.Options {
-	o := store.Options{SearchTimeout: cfg.SearchTimeout, Log: log}
+	o := store.Options{SearchTimeout: cfg.SearchTimeout, KeepOutcomes: cfg.IdempotencyRetention, Log: log}
 	if cfg.Database != "" {
 		o.ReadConns = cfg.DatabaseConnections
 		o.StatementTimeout, o.LockTimeout = cfg.DatabaseStatementTimeout, cfg.DatabaseLockTimeout

@@ -65,6 +65,8 @@ type root struct {
 	Backup  backupCmd  `cmd:"" help:"Write all data of a store to a file, while servers use it." group:"operator"`
 	Restore restoreCmd `cmd:"" help:"Fill an empty store from a back-up, also of the other engine." group:"operator"`
 	Check   checkCmd   `cmd:"" help:"Look for damage in a store, while servers use it." group:"operator"`
+	Compact compactCmd `cmd:"" help:"Give the space of deleted rows back, while servers use the store." group:"operator"`
+	Doctor  doctorCmd  `cmd:"" help:"Check the settings and the surroundings of a server, and say what to do." group:"operator"`
 	Org     orgCmd     `cmd:"" help:"Create and list orgs, the tenants of a store." group:"operator"`
 	Admin   adminCmd   `cmd:"" help:"Make a link with which a user sets a password." group:"operator"`
 

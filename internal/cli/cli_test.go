@@ -91,7 +91,7 @@ func TestTheTargetOfEveryCommand(t *testing.T) {
 		t.Errorf("the overview does not list the commands on both, %q:\n%s", want, help)
 	}
 	if diff := cmp.Diff([]string{
-		"admin link", "agent release", "backup", "check", "migrate", "org create", "org list", "restore", "serve",
+		"admin link", "agent release", "backup", "check", "compact", "doctor", "migrate", "org create", "org list", "restore", "serve",
 	}, store); diff != "" {
 		t.Errorf("on a store only (-want +got):\n%s", diff)
 	}

@@ -50,7 +50,11 @@ type Config struct {
 	EchoAgent     bool          `default:"true" env:"PARLEY_ECHO_AGENT" negatable:""`
 	TaskRetention time.Duration `default:"720h" env:"PARLEY_TASK_RETENTION" placeholder:"DURATION"`
 
-	EventRetention time.Duration `default:"2160h" env:"PARLEY_EVENT_RETENTION" placeholder:"DURATION"`
+	EventRetention       time.Duration `default:"2160h" env:"PARLEY_EVENT_RETENTION" placeholder:"DURATION"`
+	AuditRetention       time.Duration `default:"0s" env:"PARLEY_AUDIT_RETENTION" placeholder:"DURATION"`
+	FrictionRetention    time.Duration `default:"0s" env:"PARLEY_FRICTION_RETENTION" placeholder:"DURATION"`
+	SessionRetention     time.Duration `default:"0s" env:"PARLEY_SESSION_RETENTION" placeholder:"DURATION"`
+	IdempotencyRetention time.Duration `default:"24h" env:"PARLEY_IDEMPOTENCY_RETENTION" placeholder:"DURATION"`
 
 	// OutboundAllow is for every request to a URL that users configure. PushAllow and
 	// ClientDocumentsAllow are its older forms for one kind of request.
@@ -91,7 +95,8 @@ func Default() Config {
 		DatabaseLockTimeout: 3 * time.Second, DatabaseAcquireTimeout: 3 * time.Second,
 		CardBindings: []string{"jsonrpc", "http+json"},
 		EchoAgent:    true, TaskRetention: 30 * 24 * time.Hour, EventRetention: 90 * 24 * time.Hour,
-		Push: true, ClientDocuments: true, Quotas: DefaultQuotas(),
+		IdempotencyRetention: 24 * time.Hour,
+		Push:                 true, ClientDocuments: true, Quotas: DefaultQuotas(),
 		TokenLifetime: 15 * time.Minute, RefreshLifetime: 30 * 24 * time.Hour,
 		ShutdownTimeout: 30 * time.Second, LogFormat: "text", LogLevel: "info",
 	}
@@ -172,10 +177,6 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--request-memory must be 0 (no limit) or at least %d; it is %d", minRequestMemory, c.RequestMemory)
 	case c.SearchTimeout < 100*time.Millisecond || c.SearchTimeout > time.Minute:
 		return fmt.Errorf("--search-timeout must be between 100ms and 1m; it is %s", c.SearchTimeout)
-	case c.TaskRetention < 0:
-		return fmt.Errorf("--task-retention must be 0 (keep all) or more; it is %s", c.TaskRetention)
-	case c.EventRetention < 0:
-		return fmt.Errorf("--event-retention must be 0 (keep all) or more; it is %s", c.EventRetention)
 	case c.TokenLifetime < time.Minute || c.TokenLifetime > 24*time.Hour:
 		return fmt.Errorf("--token-lifetime must be between 1m and 24h; it is %s", c.TokenLifetime)
 	case c.RefreshLifetime < c.TokenLifetime:
@@ -187,7 +188,8 @@ func (c *Config) Validate() error {
 	case c.LogFormat != "text" && c.LogFormat != "json":
 		return fmt.Errorf("--log-format must be text or json; it is %q", c.LogFormat)
 	}
-	if err := errors.Join(checkCardBindings(c.CardBindings), c.Quotas.Validate(), c.validateDatabase()); err != nil {
+	if err := errors.Join(checkCardBindings(c.CardBindings), c.Quotas.Validate(), c.validateDatabase(),
+		c.validateRetention()); err != nil {
 		return err
 	}
 	_, err := c.Level()
@@ -208,6 +210,29 @@ func (c *Config) validateDatabase() error {
 		if s.value < 100*time.Millisecond || s.value > 30*time.Second {
 			return fmt.Errorf("--database-%s-timeout must be between 100ms and 30s; it is %s", s.flag, s.value)
 		}
+	}
+	return nil
+}
+
+// validateRetention rejects negative durations, which would delete everything.
+func (c *Config) validateRetention() error {
+	for _, s := range []struct {
+		flag  string
+		value time.Duration
+		zero  string
+	}{
+		{"task", c.TaskRetention, "keep all"},
+		{"event", c.EventRetention, "keep all"},
+		{"audit", c.AuditRetention, "keep all"},
+		{"friction", c.FrictionRetention, "keep all"},
+		{"session", c.SessionRetention, "delete them when they end"},
+	} {
+		if s.value < 0 {
+			return fmt.Errorf("--%s-retention must be 0 (%s) or more; it is %s", s.flag, s.zero, s.value)
+		}
+	}
+	if c.IdempotencyRetention < time.Minute || c.IdempotencyRetention > 30*24*time.Hour {
+		return fmt.Errorf("--idempotency-retention must be between 1m and 720h; it is %s", c.IdempotencyRetention)
 	}
 	return nil
 }

@@ -53,6 +53,12 @@ var help = map[string]string{
 	"PARLEY_ECHO_AGENT":      "Run the built-in agent echo, which the first start registers in org main.",
 	"PARLEY_TASK_RETENTION":  "How long a task is kept after its end; ${default} if not given, and 0 keeps all.",
 	"PARLEY_EVENT_RETENTION": "How long an event is kept; ${default} if not given, and 0 keeps all.",
+	"PARLEY_AUDIT_RETENTION": "How long an entry of the audit log is kept; ${default} if not given, and 0 keeps all.",
+	"PARLEY_FRICTION_RETENTION": "How long friction is kept after its last report, unless its proposal is open or " +
+		"approved; ${default} if not given, and 0 keeps all.",
+	"PARLEY_SESSION_RETENTION": "How long sessions and grants of programs are kept after their end; ${default} if not " +
+		"given, and 0 deletes them within ten minutes.",
+	"PARLEY_IDEMPOTENCY_RETENTION": "How long the outcome of an Idempotency-Key is kept; ${default} if not given.",
 	"PARLEY_OUTBOUND_ALLOW": "Host, host:port, IP or network that this server may send requests to although it is not " +
 		"public, also over http: webhooks, pushes and client documents; repeat it or separate by commas.",
 	"PARLEY_PUSH":             "Push events of tasks to the URLs that their senders configure.",

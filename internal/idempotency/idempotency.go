@@ -6,7 +6,6 @@
 package idempotency
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"time"
@@ -14,7 +13,7 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// TTL is how long an outcome is remembered.
+// TTL is how long an outcome is remembered, unless a setting says otherwise.
 const TTL = 24 * time.Hour
 
 // Field is the name of the caller's key in errors.
@@ -29,12 +28,9 @@ type Key struct {
 	Value       string   // the caller's own key
 	Fingerprint [32]byte // of the command, to detect a key reused with another body
 
-	// Keep is how long the outcome is remembered; zero: TTL.
+	// Keep is how long the outcome is remembered; zero: TTL, or what the store is told.
 	Keep time.Duration
 }
-
-// Kept returns how long the outcome is remembered.
-func (k *Key) Kept() time.Duration { return cmp.Or(k.Keep, TTL) }
 
 // Of returns the key of one part of the command, which is carried out separately.
 func (k *Key) Of(part string) *Key {

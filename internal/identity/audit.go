@@ -35,6 +35,7 @@ const (
 	AgentUpdate      AuditAction = "agent.update"
 	AgentDisable     AuditAction = "agent.disable"
 	AgentEnable      AuditAction = "agent.enable"
+	RetentionDelete  AuditAction = "retention.delete" // the target is a kind of records
 )
 
 // AuditOutcome reports whether the action was carried out.
@@ -118,7 +119,8 @@ const (
 	MaxLimit     = 200
 )
 
-// AuditStore keeps the audit log. Entries are never changed or deleted.
+// AuditStore keeps the audit log. Entries are never changed, and deleted only by age. The one exception
+// is the entry of a day about what was deleted by age, whose number grows.
 type AuditStore interface {
 	// Append writes an entry in its own transaction.
 	Append(ctx context.Context, e AuditEntry) error

@@ -136,12 +136,12 @@ func TestTheKeyOfAReportIsKeptForTwoHours(t *testing.T) {
 	for _, c := range []struct {
 		body any
 		want time.Duration
-	}{{&WorkReport{}, 2 * time.Hour}, {struct{}{}, 24 * time.Hour}} {
+	}{{&WorkReport{}, 2 * time.Hour}, {struct{}{}, 0}} {
 		r := httptest.NewRequest("POST", "/", nil)
 		r.Header.Set(idempotencyHeader, "k")
 		k, err := (&call{request: r}).once(c.body)
-		if err != nil || k.Kept() != c.want {
-			t.Errorf("%T: kept for %v (%v), want %v", c.body, k.Kept(), err, c.want)
+		if err != nil || k.Keep != c.want {
+			t.Errorf("%T: kept for %v (%v), want %v", c.body, k.Keep, err, c.want)
 		}
 	}
 }

@@ -228,6 +228,12 @@ func try(jws *jose.JSONWebSignature, keys []jose.JSONWebKey) (payload []byte, kn
 	return nil, known
 }
 
+// Reach returns an error unless the metadata and the keys of the provider can be read now.
+func (p *Provider) Reach(ctx context.Context) error {
+	_, err := p.fetchKeys(ctx)
+	return err
+}
+
 // away returns the error for a provider that cannot be reached.
 func (p *Provider) away(cause error) error {
 	e := errs.Wrap(cause, errs.Unavailable, "auth.issuer_unreachable",

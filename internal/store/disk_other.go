@@ -2,5 +2,5 @@
 
 package store
 
-// freeBytes returns false: it is unknown how to find out.
-func freeBytes(string) (uint64, bool) { return 0, false }
+// FreeBytes returns false: it is unknown how to find out.
+func FreeBytes(string) (uint64, bool) { return 0, false }

@@ -4,8 +4,8 @@ package store
 
 import "syscall"
 
-// freeBytes returns the space on the disk of a folder that this process may still use.
-func freeBytes(dir string) (uint64, bool) {
+// FreeBytes returns the space on the disk of a folder that this process may still use.
+func FreeBytes(dir string) (uint64, bool) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil {
 		return 0, false

@@ -21,8 +21,10 @@ func (s Events) Expire(ctx context.Context, before time.Time) (deleted int, _ er
 		}
 		n := 0
 		if failed := s.eng.write(ctx, func(t *tx) (err error) {
-			n, err = t.expire(ctx, org, before)
-			return err
+			if n, err = t.expire(ctx, org, before); err != nil {
+				return err
+			}
+			return t.auditDeleted(ctx, org, sweptEvents, n, s.now(), before)
 		}); failed != nil {
 			err = errors.Join(err, failed) // and go on with the other orgs
 			continue
@@ -83,7 +85,9 @@ func (p *storedPack) subjects(org string) ([]string, error) {
 // expire deletes the oldest packs of an org, and returns how many events they had.
 func (t *tx) expire(ctx context.Context, org string, before time.Time) (deleted int, err error) {
 	kept, indexed := int64(0), int64(0)
-	if _, err := one(ctx, t, []any{&indexed}, `SELECT indexed FROM event_heads WHERE org_id = $1`, org); err != nil {
+	// The lock keeps another node from indexing packs that are deleted here.
+	if _, err := one(ctx, t, []any{&indexed}, `SELECT indexed FROM event_heads WHERE org_id = $1`+t.d.forUpdate,
+		org); err != nil {
 		return 0, err
 	}
 	err = t.oldest(ctx, org, 0, t.d.packText, func(p *storedPack) error {

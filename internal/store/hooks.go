@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/followup"
@@ -33,9 +34,10 @@ type Records interface {
 
 // hooks are what the engines call in and after a write.
 type hooks struct {
-	records Records
-	revoked func(org string)
-	events  atomic.Pointer[func(org string)] // PostgreSQL's numberer runs already when it is set
+	records  Records
+	outcomes time.Duration // how long the outcome of an idempotency key is kept
+	revoked  func(org string)
+	events   atomic.Pointer[func(org string)] // PostgreSQL's numberer runs already when it is set
 }
 
 func newHooks(r Records) *hooks {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -124,6 +125,6 @@ func (t *tx) rememberOf(once *idempotency.Key, org, by string, now time.Time, ou
 	t.exec(`INSERT INTO idempotency (org_id, principal, operation, key, fingerprint, outcome, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		org, by, once.Operation, once.Value, hex.EncodeToString(once.Fingerprint[:]), string(text),
-		micros(now.Add(once.Kept())))
+		micros(now.Add(cmp.Or(once.Keep, t.hooks.outcomes))))
 	return nil
 }

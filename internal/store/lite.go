@@ -53,8 +53,8 @@ func openSQLite(path string, o Options, met *metrics, hooks *hooks) (_ *lite, er
 	}()
 	// FULL: a commit is on disk before it is acknowledged. WAL: readers continue while the
 	// writer commits.
-	conn, err := openLite(path, "journal_mode=WAL", "synchronous=FULL", "foreign_keys=1", "cache_size=-32768",
-		fmt.Sprintf("wal_autocheckpoint=%d", writerFrames), "journal_size_limit=67108864", "temp_store=MEMORY")
+	conn, err := openLite(path, liteShrinks, "journal_mode=WAL", "synchronous=FULL", "foreign_keys=1",
+		"cache_size=-32768", fmt.Sprintf("wal_autocheckpoint=%d", writerFrames), "journal_size_limit=67108864", "temp_store=MEMORY")
 	if err != nil {
 		return nil, err
 	}

@@ -55,9 +55,9 @@ func (m *metrics) observeLite(e *lite) {
 	m.gauge("parley_store_database_bytes", "Size of the SQLite file.", fileSize(e.path))
 	m.gauge("parley_store_wal_bytes", "Size of SQLite's write-ahead log, which checkpoints keep small.",
 		fileSize(e.path+"-wal"))
-	if _, known := freeBytes(filepath.Dir(e.path)); known {
+	if _, known := FreeBytes(filepath.Dir(e.path)); known {
 		m.gauge("parley_store_free_bytes", "Space that is left on the disk of the data folder.", func() float64 {
-			n, _ := freeBytes(filepath.Dir(e.path))
+			n, _ := FreeBytes(filepath.Dir(e.path))
 			return float64(n)
 		})
 	}

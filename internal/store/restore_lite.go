@@ -93,7 +93,7 @@ func remove(paths ...string) (err error) {
 
 // fillFile makes the schema of the back-up in a new file and adds the rows.
 func (r *restore) fillFile(ctx context.Context, path string, o Options) (err error) {
-	conn, err := openLite(path, "journal_mode=OFF", "synchronous=OFF", "foreign_keys=0", "cache_size=-65536",
+	conn, err := openLite(path, liteShrinks, "journal_mode=OFF", "synchronous=OFF", "foreign_keys=0", "cache_size=-65536",
 		"temp_store=MEMORY", "locking_mode=EXCLUSIVE")
 	if err != nil {
 		return fmt.Errorf("open %s: %w", path, err)

@@ -11,6 +11,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/parley-dev/parley/internal/idempotency"
 )
 
 // Options configures a store.
@@ -29,6 +32,8 @@ type Options struct {
 	// SearchTimeout limits a search or another slow read, including the wait for a
 	// connection; 0 means 5 seconds.
 	SearchTimeout time.Duration
+	// KeepOutcomes is how long the outcome of an idempotency key is kept; 0 means idempotency.TTL.
+	KeepOutcomes time.Duration
 	// Time limits on PostgreSQL for one statement, for the wait for locks and for the wait
 	// for a connection; 0 means 10, 3 and 3 seconds.
 	StatementTimeout, LockTimeout, AcquireTimeout time.Duration
@@ -89,6 +94,7 @@ func prepare(ctx context.Context, o *Options) (*Store, error) {
 		db:  &db{now: o.Now, hooks: newHooks(o.Records), claimer: o.Node},
 		met: newMetrics(), fence: o.fence, node: o.Node, version: o.Version,
 	}
+	s.hooks.outcomes = cmp.Or(o.KeepOutcomes, idempotency.TTL)
 	if s.now == nil {
 		s.now = func() time.Time { return time.Now().UTC() }
 	}

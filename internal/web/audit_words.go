@@ -78,6 +78,7 @@ var auditGroups = []auditGroup{
 		{proposal.NoteCreate, "saved the note", "save a note"},
 		{proposal.NoteDelete, "deleted the note", "delete a note"},
 		{identity.OrgCreate, "created the org", "create the org"},
+		{identity.RetentionDelete, "deleted by age:", "delete by age"},
 	}},
 }
 

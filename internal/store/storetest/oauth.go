@@ -8,6 +8,7 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
+	"github.com/parley-dev/parley/internal/store"
 )
 
 func (w *world) oauth() clients {
@@ -204,16 +205,16 @@ func testSweepLogins(w *world) {
 		w.Error(err)
 	}
 	w.must(w.store.Sessions().Create(ctx, "t1", nil, w.now().Add(time.Minute)))
-	n, err := w.store.Sweep(ctx, w.now())
+	n, err := w.store.Sweep(ctx, w.now(), store.Retention{})
 	w.must(err)
-	if n != 0 {
-		w.Errorf("swept %d rows that are in use, want 0", n)
+	if len(n) != 0 {
+		w.Errorf("swept %v, which are in use", n)
 	}
 	w.advance(8 * 24 * time.Hour)
-	n, err = w.store.Sweep(ctx, w.now())
+	n, err = w.store.Sweep(ctx, w.now(), store.Retention{})
 	w.must(err)
-	if n != 3 {
-		w.Errorf("%d rows were swept, want the grant, the client and the session", n)
+	if len(n) != 3 || n["grants"] != 1 || n["unused clients"] != 1 || n["sessions"] != 1 {
+		w.Errorf("swept %v, want the grant, the client and the session", n)
 	}
 	_, _, err = s.Client(ctx, c.ID)
 	w.want(err, errs.NotFound)

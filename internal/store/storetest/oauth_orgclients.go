@@ -8,6 +8,7 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
+	"github.com/parley-dev/parley/internal/store"
 )
 
 func testOrgClients(w *world) {
@@ -77,7 +78,7 @@ func testOrgClients(w *world) {
 
 	// Unused clients of an org are kept.
 	w.advance(8 * 24 * time.Hour)
-	_, err = w.store.Sweep(ctx, w.now())
+	_, err = w.store.Sweep(ctx, w.now(), store.Retention{})
 	w.must(err)
 	_, err = s.OrgClient(ctx, ann, made.ID)
 	w.must(err)

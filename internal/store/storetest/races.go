@@ -12,6 +12,7 @@ import (
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/store"
 )
 
 // race runs fn n times concurrently and fails on any error.
@@ -157,11 +158,12 @@ func testIdempotencyExpiry(w *world) {
 	if next.Replayed || next.Proposal.ID == first.Proposal.ID {
 		w.Errorf("outcome with an expired key = %+v, want a new proposal", next)
 	}
-	if n, err := w.store.Sweep(ctx, w.now()); err != nil || n != 0 {
-		w.Errorf("swept %d live rows, %v, want 0", n, err)
+	if n, err := w.store.Sweep(ctx, w.now(), store.Retention{}); err != nil || len(n) != 0 {
+		w.Errorf("swept %v, %v, want no live row", n, err)
 	}
-	if n, err := w.store.Sweep(ctx, w.now().Add(idempotency.TTL+time.Second)); err != nil || n != 1 {
-		w.Errorf("swept %d rows, %v, want 1", n, err)
+	n, err := w.store.Sweep(ctx, w.now().Add(idempotency.TTL+time.Second), store.Retention{})
+	if err != nil || n["idempotency keys"] != 1 {
+		w.Errorf("swept %v, %v, want one key", n, err)
 	}
 }
 
