@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"zombiezen.com/go/sqlite"
 )
 
 // Compacted is the outcome of Compact.
@@ -73,15 +74,8 @@ func shrinkLite(ctx context.Context, path string, progress func(string)) (out Co
 	}
 	for left := free; left > 0; {
 		began := time.Now()
-		if err := conn.exec(fmt.Sprintf("PRAGMA incremental_vacuum(%d)", compactPages)); err != nil {
+		if left, err = conn.shrink(ctx); err != nil {
 			return out, err
-		}
-		before := left
-		if left, err = conn.number("PRAGMA freelist_count"); err != nil {
-			return out, err
-		}
-		if left >= before {
-			break // servers use the free pages faster than they are cut off
 		}
 		progress(fmt.Sprintf("%d of %d free pages are left", left, free))
 		select {
@@ -92,6 +86,33 @@ func shrinkLite(ctx context.Context, path string, progress func(string)) (out Co
 	}
 	out.After, err = conn.cut(ctx, path)
 	return out, err
+}
+
+// compactWait is how long a step waits for the lock of writers.
+const compactWait = 30 * time.Second
+
+// shrink makes one step, and returns how many pages are free after it.
+func (c *liteConn) shrink(ctx context.Context) (left int64, err error) {
+	// SQLite waits ever longer between two looks at the lock, and a busy server leaves it for moments.
+	c.conn.SetBusyTimeout(0)
+	defer c.conn.SetBusyTimeout(busyTimeout)
+	for began := time.Now(); ; {
+		err := c.exec("BEGIN IMMEDIATE")
+		if err == nil {
+			break
+		}
+		if sqlite.ErrCode(err).ToPrimary() != sqlite.ResultBusy || time.Since(began) > compactWait || ctx.Err() != nil {
+			return 0, errors.Join(ctx.Err(), err)
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
+	if err := c.exec(fmt.Sprintf("PRAGMA incremental_vacuum(%d)", compactPages)); err != nil {
+		return 0, errors.Join(err, c.exec("ROLLBACK"))
+	}
+	if left, err = c.number("PRAGMA freelist_count"); err != nil {
+		return 0, errors.Join(err, c.exec("ROLLBACK"))
+	}
+	return left, c.exec("COMMIT")
 }
 
 // litePage is the size of a page of SQLite's file.

@@ -26,6 +26,9 @@ type liteStmt struct {
 	order []int // the n-th "?" takes the argument order[n]; nil if they are in order
 }
 
+// busyTimeout is how long a connection waits for a lock: the command line may write at the same time.
+const busyTimeout = 10 * time.Second
+
 // maxStatements limits the statements that one connection keeps prepared. List queries have
 // many forms, but a finite number; past this limit all are dropped and prepared again.
 const maxStatements = 512
@@ -36,7 +39,7 @@ func openLite(path string, pragmas ...string) (*liteConn, error) {
 		return nil, err
 	}
 	c := &liteConn{conn: conn, stmts: map[string]*liteStmt{}}
-	conn.SetBusyTimeout(10 * time.Second) // the command line may write at the same time
+	conn.SetBusyTimeout(busyTimeout)
 	for _, p := range pragmas {
 		if err := c.exec("PRAGMA " + p); err != nil {
 			_ = c.close()
