@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -49,6 +50,7 @@ func TestCompact(t *testing.T) {
 							return
 						}
 						wrote.Add(1)
+						time.Sleep(10 * time.Millisecond) // else they fill the space that is given back
 					}
 				})
 			}

@@ -238,7 +238,7 @@ func TestDoctorOfOtherHosts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantFinding(t, cfg, doctor.OK, "receivers", "1 receivers")
+	wantFinding(t, cfg, doctor.OK, "receivers", "can be reached: 1")
 	wantFinding(t, cfg, doctor.Warning, "receivers", "http://127.0.0.1:1 cannot be delivered")
 	wantFinding(t, cfg, doctor.OK, "sign-in", "good")
 	wantFinding(t, cfg, doctor.Problem, "sign-in", "bad")

@@ -77,6 +77,6 @@ func (d doctorJSON) print(e *env) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(e.stdout, "%d problems, %d warnings\n", d.Problems, d.Warnings)
+	_, err := fmt.Fprintf(e.stdout, "problems: %d, warnings: %d\n", d.Problems, d.Warnings)
 	return err
 }

@@ -239,7 +239,7 @@ func (e *exam) receivers() {
 			"check the firewall and the receiver; deliveries are repeated for three days")
 	}
 	if good > 0 {
-		e.ok(fmt.Sprintf("%d receivers of events can be reached", good))
+		e.ok(fmt.Sprintf("receivers of events that can be reached: %d", good))
 	}
 }
 
