@@ -150,6 +150,7 @@ var varying = []struct {
 	{regexp.MustCompile(`\bschema \d+`), "schema N"},
 	{regexp.MustCompile(`\b\d+ rows\b`), "N rows"},
 	{regexp.MustCompile(`\b\d+ KiB, in \d+\.\d s\b|\bin \d+\.\d s\b`), "in N s"},
+	{regexp.MustCompile(`\bhad \d+ KiB\b`), "had N KiB"},
 	{regexp.MustCompile(`(?m) +$`), ""},
 	{regexp.MustCompile(`"version":"[^"]*"`), `"version":"V"`},
 	{

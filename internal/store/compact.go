@@ -66,7 +66,11 @@ func shrinkLite(ctx context.Context, path string, progress func(string)) (out Co
 	if err != nil {
 		return out, err
 	}
-	out.Before = int64(fileSize(path)())
+	pages, err := conn.number("PRAGMA page_count") // the file may lack some that are in the WAL
+	if err != nil {
+		return out, err
+	}
+	out.Before = pages * litePage
 	if mode != vacuumIncremental {
 		return out, fmt.Errorf("an older parley made this store, which cannot give space back while servers use it (%d "+
 			"of %d KiB are free); stop the server once and run \"parley compact --full\"",
