@@ -19,6 +19,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // Options configures a store.
@@ -35,6 +37,8 @@ type Options struct {
 
 	Log *slog.Logger     // nil: nothing is logged
 	Now func() time.Time // nil: the system clock
+
+	Tracer *trace.Tracer // nil: no spans
 
 	Records Records // nil: events have no data
 
