@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-dev/parley/internal/cache"
 	"github.com/parley-dev/parley/internal/task"
 )
 
