@@ -17,6 +17,7 @@ import (
 type settings struct {
 	on       bool
 	grpc     bool // else http/protobuf
+	endpoint bool // is set; else the default of the specification
 	warnings []string
 }
 
@@ -42,13 +43,16 @@ func read(getenv func(string) string) (s settings, err error) {
 	case "otlp":
 		s.on = true
 	case "":
-		s.on = getenv(forAll+"ENDPOINT") != "" || getenv(forTraces+"ENDPOINT") != ""
+		_, endpoint := otlp(getenv, "ENDPOINT")
+		s.on = endpoint != ""
 	default:
 		return s, fmt.Errorf("OTEL_TRACES_EXPORTER must be otlp or none; it is %q", exporter)
 	}
 	if !s.on {
 		return s, nil
 	}
+	_, endpoint := otlp(getenv, "ENDPOINT")
+	s.endpoint = endpoint != ""
 	switch name, protocol := otlp(getenv, "PROTOCOL"); protocol {
 	case "", "http/protobuf":
 	case "grpc":

@@ -47,11 +47,7 @@ func Start(ctx context.Context, version, node string, log *slog.Logger) (*Traces
 	// Both are global. What they report is about the export, whichever server of the process began it.
 	otel.SetLogger(logr.Discard())
 	otel.SetErrorHandler(&reporter{log: log, now: time.Now})
-	client := otlptracehttp.NewClient()
-	if s.grpc {
-		client = otlptracegrpc.NewClient()
-	}
-	exporter, err := otlptrace.New(ctx, client)
+	exporter, err := otlptrace.New(ctx, newClient(s))
 	if err != nil {
 		return nil, fmt.Errorf("export traces: %w", err)
 	}
@@ -65,6 +61,20 @@ func Start(ctx context.Context, version, node string, log *slog.Logger) (*Traces
 	}
 	p := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res))
 	return &Traces{trace.New(p.Tracer(Name)), p}, nil
+}
+
+// newClient returns the client for the collector. The default endpoint of the exporters needs TLS, unlike
+// that of the specification.
+func newClient(s settings) otlptrace.Client {
+	switch {
+	case s.grpc && s.endpoint:
+		return otlptracegrpc.NewClient()
+	case s.grpc:
+		return otlptracegrpc.NewClient(otlptracegrpc.WithEndpointURL("http://localhost:4317"))
+	case s.endpoint:
+		return otlptracehttp.NewClient()
+	}
+	return otlptracehttp.NewClient(otlptracehttp.WithEndpointURL("http://localhost:4318/v1/traces"))
 }
 
 // Close sends the spans that wait, until ctx ends. It may be called on nil.
