@@ -2,6 +2,7 @@ package a2a
 
 import (
 	"context"
+	"errors"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -36,12 +37,10 @@ func (c *call) oneTraced(req *request, out []byte) ([]byte, *rpcError) {
 	b, err := item.one(req, out)
 	c.waited, c.blockUntil = item.waited, item.blockUntil
 	if err != nil {
-		span.Set(trace.Int("rpc.jsonrpc.error_code", err.code))
-		if err.code == codeInternal {
-			span.Fail("internal error")
-		}
+		endSpan(span, err)
+	} else {
+		span.End()
 	}
-	span.End()
 	return b, err
 }
 
@@ -68,7 +67,16 @@ func endSpan(span trace.Span, err error) {
 	if !span.On() {
 		return
 	}
-	if err != nil && errs.KindOf(err) == errs.Internal {
+	var own *rpcError
+	var bad *badParams
+	switch {
+	case err == nil || errors.As(err, &bad):
+	case errors.As(err, &own):
+		span.Set(trace.Int("rpc.jsonrpc.error_code", own.code))
+		if own.code == codeInternal {
+			span.Fail("the method failed")
+		}
+	case errs.KindOf(err) == errs.Internal:
 		span.Fail("the method failed")
 	}
 	span.End()
