@@ -157,7 +157,9 @@ func TestATraceCrossesSenderServerAndWorker(t *testing.T) {
 			return task.Complete(client.WithTrace(ctx, client.Trace{Parent: traceparent(span)}), worker.Text("done"))
 		})
 		checkTrace(t, c, first, pushes, hooks)
-		eventually(t, soon, "the worker waits", func() bool { return strings.Contains(metricsOf(t, s, ""), "parley_http_waits 1") })
+		eventually(t, soon, "the worker waits", func() bool {
+			return strings.Contains(metricsOf(t, s, ""), "parley_http_waits 1")
+		})
 		second := send("finds a waiting worker")
 		checkTrace(t, c, second, pushes, hooks)
 		checkGRPCSpans(t, c, s, o)
@@ -197,7 +199,9 @@ func checkTrace(t *testing.T, c *collector, trace string, pushes, hooks *remembe
 		t.Errorf("the batch is %+v, want a link to its write %s", batch, send.id)
 	}
 	claim := c.below(t, send, "server", "task.claim")
-	poll := c.find(t, "the worker's request for the claim", func(s seenSpan) bool { return slices.Contains(claim.links, s.id) })
+	poll := c.find(t, "the worker's request for the claim", func(s seenSpan) bool {
+		return slices.Contains(claim.links, s.id)
+	})
 	if poll.name != "POST /api/v1/agents/{agent}/claim" {
 		t.Errorf("the claim is linked to %+v", poll)
 	}

@@ -68,9 +68,8 @@ func endSpan(span trace.Span, err error) {
 		return
 	}
 	var own *rpcError
-	var bad *badParams
 	switch {
-	case err == nil || errors.As(err, &bad):
+	case err == nil:
 	case errors.As(err, &own):
 		span.Set(trace.Int("rpc.jsonrpc.error_code", own.code))
 		if own.code == codeInternal {

@@ -2,6 +2,7 @@ package httpx
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -89,8 +90,9 @@ func TestSpansOfRequests(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("spans (-want +got):\n%s", diff)
 	}
-	if first := spans.Ended()[0].SpanContext(); inside.Parent != "00-"+first.TraceID().String()+"-"+first.SpanID().String()+"-01" {
-		t.Errorf("the handler's trace is %+v, want the span %v", inside, first.SpanID())
+	first := spans.Ended()[0].SpanContext()
+	if want := fmt.Sprintf("00-%s-%s-01", first.TraceID(), first.SpanID()); inside.Parent != want {
+		t.Errorf("the handler's trace is %+v, want %s", inside, want)
 	}
 }
 

@@ -60,8 +60,8 @@ type ClaimedTask struct {
 
 // TransformSchema adds an example and a description.
 func (ClaimedTask) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	property(s, "traceparent", describedAs("Trace that the task belongs to (W3C Trace Context); absent if none. Send it as the "+
-		"header traceparent, or that of a span below it, with each report."))
+	property(s, "traceparent", describedAs("Trace that the task belongs to (W3C Trace Context); absent if "+
+		"none. Send it as the header traceparent, or that of a span below it, with each report."))
 	property(s, "accepted_output_modes", exampleOf([]string{"text/plain"}))
 	return s
 }

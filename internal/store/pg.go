@@ -73,7 +73,8 @@ func openPostgres(ctx context.Context, o Options, met *metrics, hooks *hooks) (_
 		return nil, err
 	}
 	e := &pg{
-		limits: o.pgLimits(), hooks: hooks, fence: o.fence, tracer: o.Tracer, writes: make(chan struct{}, maxWrites(cfg.MaxConns)),
+		limits: o.pgLimits(), hooks: hooks, fence: o.fence, tracer: o.Tracer,
+		writes: make(chan struct{}, maxWrites(cfg.MaxConns)),
 	}
 	e.patience = make(chan struct{}, max(1, cap(e.writes)/4))
 	e.leashes = newLeashes()

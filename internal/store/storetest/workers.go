@@ -152,9 +152,7 @@ func testClaimShowsTheTrace(w *world) {
 	check(first.String())
 	send("traced", "three", second)
 	check(second.String())
-	t, err := w.store.Tasks().ByKey(w.Context(), task.Key{
-		AgentKey: task.AgentKey{Org: "acme", ID: "bob"}, Sender: w.access("acme", "user:ann").Caller().Principal, ID: "traced",
-	}, task.All)
+	t, err := w.tasks.Get(w.Context(), c, "traced", task.All)
 	if w.must(err); t.Trace != second.String() {
 		w.Errorf("the stored trace is %q", t.Trace)
 	}
