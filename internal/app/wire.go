@@ -124,7 +124,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 	mcp.Mount(router, mcp.Options{
 		Proposals: proposals, Frictions: frictions, Agents: s.agents,
 		Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Events: s.events, Version: Version(), PublicURL: s.publicURL(),
-		ResourceMetadata: s.base() + authserver.ResourceMetadata + mcp.Path,
+		ResourceMetadata: s.base() + authserver.ResourceMetadata + mcp.Path, Tracer: s.tracer,
 	})
 	return router, s.mountPages(router, web.Options{
 		Accounts: s.accounts, OrgAdmin: admin, Proposals: proposals, Followups: followups, Frictions: frictions,
