@@ -49,4 +49,6 @@ func (h tracedHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 }
 
 // WithGroup implements slog.Handler.
-func (h tracedHandler) WithGroup(name string) slog.Handler { return tracedHandler{h.Handler.WithGroup(name)} }
+func (h tracedHandler) WithGroup(name string) slog.Handler {
+	return tracedHandler{h.Handler.WithGroup(name)}
+}
