@@ -246,18 +246,19 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decided decision) 
 	if len(c.Events) == 0 && t.Lease == old.Lease && t.Delivered == old.Delivered {
 		return c, nil
 	}
-	more := []any(nil)
 	set := ""
+	args := []any{
+		t.Org, t.UID, string(t.State), flag(t.Queued), t.Seq, t.Size, t.Lease.Token, t.Lease.Worker,
+		micros(t.Lease.ExpiresAt), t.Attempts, t.Delivered, t.LastTurn, micros(t.UpdatedAt), t.StatusSeq,
+		t.Lease.Beats,
+	}
 	if t.Trace != old.Trace { // rare, and each parameter has a cost
-		set, more = ", trace = $16", []any{t.Trace}
+		set, args = ", trace = $16", append(args, t.Trace)
 	}
 	x.exec(`UPDATE tasks SET state = $3, queued = $4, seq = $5, size = $6, lease = $7, lease_worker = $8,
 			lease_expires = $9, attempts = $10, delivered = $11, last_turn = $12, updated_at = $13, status_seq = $14,
 			lease_beats = $15`+set+`
-		WHERE org_id = $1 AND uid = $2`, append([]any{
-		t.Org, t.UID, string(t.State), flag(t.Queued), t.Seq, t.Size, t.Lease.Token, t.Lease.Worker,
-		micros(t.Lease.ExpiresAt), t.Attempts, t.Delivered, t.LastTurn, micros(t.UpdatedAt), t.StatusSeq,
-		t.Lease.Beats}, more...)...)
+		WHERE org_id = $1 AND uid = $2`, args...)
 	x.list(t, old.State)
 	x.insertEvents(t, events)
 	if t.State == old.State {
