@@ -63,6 +63,7 @@ var withoutProof = []struct {
 	{"runs in the background, for all orgs", []string{
 		"dispatch.Service.Run", "dispatch.Service.Sweep", "dispatch.Service.Hint", "dispatch.Service.HintAll",
 		"dispatch.Service.Stop", "dispatch.Service.Stopping", "dispatch.Service.LeasesExpired",
+		"dispatch.Service.CacheStats",
 		"event.Service.Run", "event.Service.Changed", "event.Service.ChangedAll",
 	}},
 	{"runs in the background, for all orgs, and counts for metrics", []string{

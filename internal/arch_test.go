@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"cmd/parley", "bench", "e2e", "e2e/cli", "e2e/browser", "e2e/corpus"},
 	{"internal/cli"},
 	{"internal/app"},
-	{"internal/doctor"},
+	{"internal/doctor", "internal/telemetry"},
 	{
 		"internal/rest", "internal/a2a", "internal/mcp", "internal/web", "internal/authserver", "internal/sso",
 		"internal/store", "internal/store/storetest", "internal/config", "internal/clilogin", "internal/demo",
@@ -42,7 +42,7 @@ var layers = [][]string{
 	},
 	{"internal/identity", "internal/budget"},
 	{"internal/idempotency", "internal/cursor", "internal/limit", "internal/cache", "internal/backup"},
-	{"internal/errs", "internal/text"},
+	{"internal/errs", "internal/text", "internal/trace"},
 	{"sdk/worker"}, // public: users import these packages, so they import no other package of the module
 	{"sdk/client"},
 }

@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/cache"
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // Options configure the interface.
@@ -24,6 +26,7 @@ type Options struct {
 	Workers   *dispatch.Workers
 	Agents    *agent.Registry
 	Directory *agent.Directory
+	Tracer    *trace.Tracer // nil: no spans
 
 	Name    string // name of the platform in the card; empty: "Parley"
 	Version string // version of the platform in the card, semver; empty: "0.0.0"
@@ -54,6 +57,8 @@ type Options struct {
 	// BlockFor is the longest time that a request of the official protocol waits for its tasks to
 	// rest, for all items of a batch together; 0: 60 seconds.
 	BlockFor time.Duration
+	// OnCache gets the look-ups of a cache, for metrics; may be nil.
+	OnCache func(name string, stats func() cache.Stats)
 }
 
 type server struct {
@@ -90,6 +95,10 @@ func Mount(rt *httpx.Router, o Options) {
 		Options: o, router: rt, table: map[string]method{},
 		firstPage: newCardCache(), laterPages: newCardCache(), roots: newCardCache(), cards: newAgentCards(),
 		signer: newCardSigner(o.CardKey, o.KeysURL), building: make(chan struct{}, 4),
+	}
+	if o.OnCache != nil {
+		o.OnCache("cards", s.cardStats)
+		o.OnCache("agent_cards", s.cards.kept.Stats)
 	}
 	s.speak(specDialect)
 	s.speak(v03Dialect)

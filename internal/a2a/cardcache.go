@@ -86,3 +86,13 @@ func (c *cardCache) get(
 	c.pages.Set(key, built)
 	return built, nil
 }
+
+// cardStats adds up the caches of the platform's cards.
+func (s *server) cardStats() (out cache.Stats) {
+	for _, c := range []*cardCache{s.firstPage, s.laterPages, s.roots} {
+		one := c.pages.Stats()
+		out.Hits += one.Hits
+		out.Misses += one.Misses
+	}
+	return out
+}

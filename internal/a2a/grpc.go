@@ -36,18 +36,28 @@ func (s *server) mountGRPC() {
 		grpc.MaxRecvMsgSize(maxBody),
 		grpc.ForceServerCodecV2(countingCodec{encoding.GetCodecV2("proto")}),
 		grpc.UnaryInterceptor(func(
-			ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler,
+			ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
 		) (out any, err error) {
 			err = rpcOf(ctx).run(func() error {
+				ctx, span := s.startGRPC(ctx, info.FullMethod)
 				out, err = next(ctx, req)
+				endGRPC(span, err)
 				return err
 			})
 			return out, err
 		}),
 		grpc.StreamInterceptor(func(
-			srv any, st grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler,
+			srv any, st grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
 		) error {
-			return rpcOf(st.Context()).run(func() error { return next(srv, st) })
+			return rpcOf(st.Context()).run(func() error {
+				if s.Tracer == nil {
+					return next(srv, st)
+				}
+				ctx, span := s.startGRPC(st.Context(), info.FullMethod)
+				err := next(srv, tracedStream{st, ctx})
+				endGRPC(span, err)
+				return err
+			})
 		}),
 	)
 	mount := func(d grpc.ServiceDesc, service any, version string) {

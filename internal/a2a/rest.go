@@ -207,7 +207,7 @@ func (s *server) answerREST(w http.ResponseWriter, r *http.Request) *call {
 		return nil
 	}
 	if m.stream != nil {
-		if c.stream, err = c.open(&m, params); err != nil {
+		if c.stream, err = c.openTraced(rpcREST, route.method, &m, params); err != nil {
 			writeRESTError(w, r, 0, errorOf(c, err))
 			return nil
 		}
@@ -215,7 +215,9 @@ func (s *server) answerREST(w http.ResponseWriter, r *http.Request) *call {
 	}
 	out := buffers.Get().(*buffer)
 	defer out.free()
+	span := c.startSpan(rpcREST, route.method)
 	b, err := m.call(c, params, out.b)
+	endSpan(span, err)
 	if err != nil {
 		writeRESTError(w, r, 0, errorOf(c, err))
 		return nil

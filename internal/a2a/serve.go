@@ -163,7 +163,7 @@ func (c *call) run(reqs []request, batch bool) {
 		if before > empty {
 			out.b = append(out.b, ',')
 		}
-		b, err := c.one(&reqs[i], out.b)
+		b, err := c.oneTraced(&reqs[i], out.b)
 		if err != nil {
 			err.official = err.official || c.official
 		}
@@ -264,7 +264,7 @@ func (c *call) streams(req *request) bool {
 // start begins a stream and returns the call with it, or nil if it was refused.
 func (c *call) start(req *request) *call {
 	m := c.s.table[req.method]
-	st, err := c.open(&m, req.params)
+	st, err := c.openTraced(rpcJSON, req.method, &m, req.params)
 	if err != nil {
 		failed := c.failed(&m, err)
 		body := appendError(nil, req.id, failed)

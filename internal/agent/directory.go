@@ -58,6 +58,9 @@ func NewDirectory(store DirectoryStore, now func() time.Time) *Directory {
 	return &Directory{store: store, known: cache.New(o)}
 }
 
+// CacheStats counts look-ups of agents.
+func (d *Directory) CacheStats() cache.Stats { return d.known.Stats() }
+
 // Reach returns the agent that callers of an org reach under an id: the org's own agent,
 // or else the public one. With an empty org it is the public one. hidden is the public
 // agent of another org that the own agent hides, or nil.

@@ -50,6 +50,7 @@ func (s *Server) newDeliveries() {
 		Sources: map[delivery.Kind]delivery.Source{
 			dispatch.PushKind: dispatch.NewPushSource(s.store.DispatchStores(), wire.Push),
 		},
+		Tracer:  s.tracer,
 		OnError: func(err error) { s.log.Error("background work on deliveries failed", "error", err) },
 	}
 	if s.pusher != nil {

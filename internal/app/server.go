@@ -25,6 +25,8 @@ import (
 	"github.com/parley-dev/parley/internal/rest"
 	"github.com/parley-dev/parley/internal/sso"
 	"github.com/parley-dev/parley/internal/store"
+	"github.com/parley-dev/parley/internal/telemetry"
+	"github.com/parley-dev/parley/internal/trace"
 	"github.com/parley-dev/parley/internal/web"
 	"github.com/parley-dev/parley/internal/webhook"
 )
@@ -70,6 +72,8 @@ type Server struct {
 	webhooks   *webhook.Service
 	hooks      *webhookMetrics
 	hookSender *delivery.Client
+	traces     *telemetry.Traces // nil: no spans are exported
+	tracer     *trace.Tracer     // of traces
 	http       *http.Server
 
 	queue       taskMetrics
@@ -145,6 +149,10 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, t setti
 	}
 	ids := newIDs(Now)
 	s.node = nodeName(ids)
+	if err := s.startTraces(ctx); err != nil {
+		return nil, err
+	}
+	log = s.log
 	if cfg.Database == "" {
 		if s.unlock, err = store.LockDir(cfg.Data, holder()); err != nil {
 			s.unlock = func() {}
@@ -152,7 +160,7 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, t setti
 		}
 	}
 	o := serverOptions(cfg, log)
-	o.Node, o.Locked = s.node, true
+	o.Node, o.Locked, o.Tracer = s.node, true, s.tracer
 	if s.store, err = openStore(ctx, cfg.Store, o); err != nil {
 		return nil, err
 	}
@@ -360,6 +368,7 @@ func (s *Server) release() error {
 	if s.store != nil {
 		err = s.store.Close()
 	}
+	s.stopTraces()
 	s.unlock()
 	return err
 }

@@ -29,7 +29,7 @@ func (s *Server) newTasks(ids *ids) {
 			SenderPushes: s.cfg.MaxPushConfigs, OrgPushes: s.cfg.MaxOrgPushConfigs, Workers: s.cfg.MaxWorkers,
 		},
 		OnError:    func(err error) { s.log.Error("background work on tasks failed", "error", err) },
-		Deliveries: s.deliveries,
+		Deliveries: s.deliveries, Tracer: s.tracer,
 	}
 	if s.pusher != nil {
 		o.CheckPushURL = s.pusher.CheckURL

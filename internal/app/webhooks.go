@@ -21,6 +21,7 @@ func (s *Server) newWebhooks(ids *ids) (err error) {
 	s.webhooks = webhook.NewService(webhook.Options{
 		Store: s.store.Webhooks(), Log: s.store.Events(), Sender: s.hookSender, CheckURL: s.hookSender.CheckURL,
 		Now: Now, NewID: ids.next, Base: s.base(), Most: s.cfg.MaxWebhooks, OnAttempt: s.hooks.count,
+		Tracer:  s.tracer,
 		OnError: func(err error) { s.log.Error("background work on webhooks failed", "error", err) },
 	})
 	return nil

@@ -46,11 +46,15 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 	}
 	metrics.MustRegister(s.hooks.collectors(s.webhooks)...)
 	metrics.MustRegister(s.queue.collectors(s.tasks.LeasesExpired)...)
+	caches := cacheMetrics{metrics}
+	caches.add("tasks", s.tasks.CacheStats)
+	caches.add("agents", s.directory.CacheStats)
 	router := httpx.NewRouter(httpx.Options{
 		Authenticator:    s.auth,
 		Logger:           s.log,
 		AccessLog:        s.cfg.AccessLog,
 		Registerer:       metrics,
+		Tracer:           s.tracer,
 		RateLimit:        s.cfg.RateLimit,
 		AuthFailureLimit: httpx.DefaultAuthFailureLimit,
 		MaxRequests:      s.cfg.MaxRequests,
@@ -84,11 +88,15 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		Accounts:  s.accounts,
 		Events:    s.events,
 		Webhooks:  s.webhooks,
+		Tracer:    s.tracer,
+		OnCache:   caches.add,
 		Version:   Version(),
 		PublicURL: strings.TrimRight(s.cfg.PublicURL, "/"),
 		Base:      s.base(),
 		Ready:     s.ready,
-		Metrics:   s.mountMetrics(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})),
+		Metrics: s.mountMetrics(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{
+			EnableOpenMetrics: s.tracer != nil, // only this format has exemplars
+		})),
 	})
 	cardKey, err := s.cardKey(ctx)
 	if err != nil {
@@ -108,15 +116,15 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		return nil, fmt.Errorf("read the key of card cursors: %w", err)
 	}
 	a2a.Mount(router, a2a.Options{
-		Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Agents: s.agents, Directory: s.directory,
-		Version: Version(), PublicURL: base, OAuth: s.oauthURLs(),
+		Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Agents: s.agents, Directory: s.directory, Tracer: s.tracer,
+		OnCache: caches.add, Version: Version(), PublicURL: base, OAuth: s.oauthURLs(),
 		CardAgents: s.cfg.MaxCardAgents, CardBindings: s.cfg.CardBindings, CursorKey: []byte(cursors),
 		CardKey: cardKey, KeysURL: s.base() + keysPath,
 	})
 	mcp.Mount(router, mcp.Options{
 		Proposals: proposals, Frictions: frictions, Agents: s.agents,
 		Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Events: s.events, Version: Version(), PublicURL: s.publicURL(),
-		ResourceMetadata: s.base() + authserver.ResourceMetadata + mcp.Path,
+		ResourceMetadata: s.base() + authserver.ResourceMetadata + mcp.Path, Tracer: s.tracer,
 	})
 	return router, s.mountPages(router, web.Options{
 		Accounts: s.accounts, OrgAdmin: admin, Proposals: proposals, Followups: followups, Frictions: frictions,

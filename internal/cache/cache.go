@@ -40,6 +40,8 @@ type shard[K comparable, V any] struct {
 	order   list.List // of *entry, the most recently used first
 	size    int64
 	drops   uint64 // number of drops
+
+	hits, misses uint64
 }
 
 type entry[K comparable, V any] struct {
@@ -81,13 +83,16 @@ func (c *Cache[K, V]) Get(key K) (value V, ok bool) {
 	defer s.mu.Unlock()
 	el := s.entries[key]
 	if el == nil {
+		s.misses++
 		return value, false
 	}
 	e := el.Value.(*entry[K, V])
 	if c.o.For > 0 && c.o.Now().Sub(e.at) >= c.o.For {
+		s.misses++
 		s.remove(el)
 		return value, false
 	}
+	s.hits++
 	s.order.MoveToFront(el)
 	return e.value, true
 }
@@ -202,4 +207,19 @@ func (c *Cache[K, V]) Len() (n int) {
 		s.mu.Unlock()
 	}
 	return n
+}
+
+// Stats counts the look-ups of a cache.
+type Stats struct{ Hits, Misses uint64 }
+
+// Stats returns how many calls of Get found a value, and how many did not.
+func (c *Cache[K, V]) Stats() (out Stats) {
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		out.Hits += s.hits
+		out.Misses += s.misses
+		s.mu.Unlock()
+	}
+	return out
 }

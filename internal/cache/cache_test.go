@@ -187,3 +187,20 @@ func BenchmarkGet(b *testing.B) {
 		}
 	})
 }
+
+func TestStatsCountLookUps(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	c := New(Options[int, int]{Max: 160, For: time.Minute, Now: func() time.Time { return now }})
+	for i := range 10 {
+		c.Set(i, i)
+	}
+	for i := range 12 {
+		c.Get(i)
+	}
+	now = now.Add(time.Minute)
+	c.Get(0) // too old
+	if got, want := c.Stats(), (Stats{Hits: 10, Misses: 3}); got != want {
+		t.Errorf("Stats = %+v, want %+v", got, want)
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // A turn is what one claim may do. A subscription with more to send is released when its turn is
@@ -119,13 +121,35 @@ func (s *Service) try(ctx context.Context, sub *Subscription, e *Event) (_ Respo
 	header, body := e.Encode()
 	r := &Request{
 		Subscription: *sub, Seq: e.Seq, ID: e.ID, Attempt: sub.Attempts + 1,
-		Header: header, Body: body, Sign: e.Sign,
+		Header: header, Trace: e.Trace, Body: body, Sign: e.Sign,
 	}
 	if r.ID == "" {
 		r.ID = requestID(sub.Key, e.Seq)
 	}
-	err = s.sender.Send(ctx, r)
+	if s.tracer == nil {
+		err = s.sender.Send(ctx, r)
+	} else {
+		err = s.sendTraced(ctx, r)
+	}
 	return r.Response, err
+}
+
+// sendTraced sends a request in a span of the event's trace. The receiver gets the span. Neither has
+// the URL, which may be secret.
+func (s *Service) sendTraced(ctx context.Context, r *Request) error {
+	ctx, span := s.tracer.StartIn(ctx, r.Trace, trace.Client, string(r.Kind)+" delivery",
+		trace.String("parley.org", r.Org), trace.String("parley.topic", r.Topic),
+		trace.Int("parley.attempt", r.Attempt))
+	defer span.End()
+	r.Trace = span.Context()
+	err := s.sender.Send(ctx, r)
+	if r.Response.Status != 0 {
+		span.Set(trace.Int("http.response.status_code", r.Response.Status))
+	}
+	if err != nil {
+		span.Fail("the delivery failed")
+	}
+	return err
 }
 
 // settle writes the result of an attempt if this node still holds the claim. If the

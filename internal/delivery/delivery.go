@@ -16,6 +16,8 @@ import (
 	"context"
 	"iter"
 	"time"
+
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // Kind says what a subscription follows. It selects the Source of its events.
@@ -98,6 +100,8 @@ type Event struct {
 	// ID is the id of the request. If it is empty, the id is made from the subscription and Seq.
 	ID   string
 	Type string // for the record of the attempt
+	// Trace is the trace that the event belongs to; it may be zero.
+	Trace trace.Context
 	// Sign returns the signatures of a request. If it is nil, the Sender signs with its own key.
 	Sign func(id string, at time.Time, body []byte) string
 	// Encode returns the request to send. It is nil for events that the receiver does not
@@ -131,6 +135,7 @@ type Request struct {
 	ID      string // the same for every attempt
 	Attempt int    // starts at 1
 	Header  map[string]string
+	Trace   trace.Context // sent in headers, unless it is zero
 	Body    []byte
 	Sign    func(id string, at time.Time, body []byte) string // see Event
 

@@ -186,6 +186,12 @@ func (c *Client) request(ctx context.Context, r *Request) (*http.Request, error)
 	for name, value := range r.Header {
 		h.Set(name, value)
 	}
+	if r.Trace.Parent != "" {
+		h.Set("traceparent", r.Trace.Parent)
+		if r.Trace.State != "" {
+			h.Set("tracestate", r.Trace.State)
+		}
+	}
 	h.Set("User-Agent", c.agent)
 	h.Set("webhook-id", r.ID)
 	h.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))

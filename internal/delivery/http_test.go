@@ -21,6 +21,8 @@ import (
 	"time"
 
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 func newClient(t *testing.T, edit func(*ClientOptions)) *Client {
@@ -84,13 +86,14 @@ func TestARequestIsSignedForAnybodyAndForTheToken(t *testing.T) {
 	srv, got := receive(t, 204)
 	d := request(srv.URL + "/hook?x=1")
 	d.Token, d.Scheme, d.Credentials = "a token", "Bearer", "cred"
+	d.Trace = trace.Context{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", State: "a=1"}
 	if err := s.Send(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	r := <-got
 	for name, want := range map[string]string{
 		"Content-Type": "application/json", "X-More": "more", "Authorization": "Bearer cred",
-		"User-Agent": "Parley/1.2.3", "webhook-id": "01k-h-3",
+		"User-Agent": "Parley/1.2.3", "webhook-id": "01k-h-3", "traceparent": d.Trace.Parent, "tracestate": "a=1",
 	} {
 		if v := r.header.Get(name); v != want {
 			t.Errorf("%s is %q; want %q", name, v, want)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // Options configure a Service.
@@ -15,6 +16,7 @@ type Options struct {
 	Sources   map[Kind]Source
 	Sender    Sender // nil if this node sends nothing
 	Retry     Retry
+	Tracer    *trace.Tracer // nil: no spans
 	OnAttempt func(Outcome) // may be nil
 	OnError   func(error)
 }
@@ -25,6 +27,7 @@ type Service struct {
 	sources   map[Kind]Source
 	sender    Sender
 	retry     Retry
+	tracer    *trace.Tracer
 	onAttempt func(Outcome)
 	onError   func(error)
 
@@ -37,7 +40,8 @@ type Service struct {
 func New(o Options) *Service {
 	retry := o.Retry.orDefault()
 	return &Service{
-		store: o.Store, sources: o.Sources, sender: o.Sender, retry: retry, onAttempt: o.OnAttempt, onError: o.OnError,
+		store: o.Store, sources: o.Sources, sender: o.Sender, retry: retry, tracer: o.Tracer,
+		onAttempt: o.OnAttempt, onError: o.OnError,
 		wake: make(chan struct{}, 1), inFlight: newInFlight(o.Store, retry.Claim),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-dev/parley/internal/cache"
 	"github.com/parley-dev/parley/internal/task"
 )
 
@@ -92,6 +93,9 @@ func (s *Service) expire(ctx context.Context) error {
 		}
 	}
 }
+
+// CacheStats counts look-ups of whole tasks.
+func (s *Service) CacheStats() cache.Stats { return s.board.cache.Stats() }
 
 // LeasesExpired returns how many leases this node has ended because they expired.
 func (s *Service) LeasesExpired() int64 { return s.expired.Load() }

@@ -8,6 +8,7 @@ import (
 	"github.com/parley-dev/parley/internal/delivery"
 	"github.com/parley-dev/parley/internal/stream"
 	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // board is the state that Tasks and Workers share: it writes tasks and notifies this node
@@ -21,6 +22,7 @@ type board struct {
 	limits  task.Limits
 	node    string
 	onError func(error)
+	tracer  *trace.Tracer
 
 	hub        *stream.Hub
 	cache      stream.Cache
@@ -39,7 +41,7 @@ func newBoard(o *Options) *board {
 	stopping, stop := context.WithCancel(context.Background())
 	return &board{
 		write: o.Stores.Write, read: o.Stores.Read, now: o.Now, newID: o.NewID,
-		limits: o.Limits, node: o.Node, onError: o.OnError,
+		limits: o.Limits, node: o.Node, onError: o.OnError, tracer: o.Tracer,
 		hub: stream.NewHub(o.Stores.Log, stopping.Done()), cache: stream.NewCache(),
 		desk: newDesk(), queues: newSignals(), hosts: newHosts(), running: newRunning(), bus: o.Bus,
 		deliveries: o.Deliveries,

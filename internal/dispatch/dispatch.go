@@ -16,6 +16,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/delivery"
 	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // Options configure a Service.
@@ -29,6 +30,7 @@ type Options struct {
 	Quotas    task.Quotas
 	Node      string // the name of this process in leases of agents that run in it
 	OnError   func(error)
+	Tracer    *trace.Tracer // nil: no spans
 
 	// Deliveries delivers push notifications; see NewPushSource.
 	Deliveries *delivery.Service

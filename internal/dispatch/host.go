@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // Runner is an agent that runs inside this process. It gets the same assignments as a worker
@@ -239,6 +240,8 @@ func (h *host) do(a Assignment) {
 	s := h.s
 	ctx, cancel := context.WithCancelCause(s.board.hosts.context())
 	defer cancel(nil)
+	ctx, span := s.board.startRun(ctx, &a)
+	defer span.End()
 	uid, token := a.Task.UID, a.Lease.Token
 	s.board.running.add(uid, token, cancel)
 	defer s.board.running.remove(uid, token)
@@ -274,6 +277,16 @@ func (h *host) do(a Assignment) {
 			s.board.onError(err)
 		}
 	}
+}
+
+// startRun starts the span of an agent's work in this process.
+func (b *board) startRun(ctx context.Context, a *Assignment) (context.Context, trace.Span) {
+	if b.tracer == nil {
+		return ctx, trace.Span{}
+	}
+	return b.tracer.StartIn(ctx, trace.FromString(a.Task.Trace), trace.Internal, "task.run",
+		trace.String("parley.org", a.Task.Org), trace.String("parley.agent", a.Task.Agent),
+		trace.String("parley.task", a.Task.UID), trace.Int("parley.attempt", a.Number))
 }
 
 // finish writes a report that ends the lease without reading the row again: usually the row

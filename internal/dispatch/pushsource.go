@@ -7,6 +7,7 @@ import (
 	"github.com/parley-dev/parley/internal/delivery"
 	"github.com/parley-dev/parley/internal/stream"
 	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // PushKind is the kind of subscriptions that are push configurations of tasks. Their topic is
@@ -72,7 +73,9 @@ func (s pushSource) Events(ctx context.Context, sub *delivery.Subscription) iter
 
 // event returns the delivery event for e. t is the task as of e.
 func (s pushSource) event(p *task.PushConfig, t task.Task, e *task.Event) delivery.Event {
-	out := delivery.Event{Seq: e.Seq, Last: e.Kind == task.StatusEvent && e.State.Terminal()}
+	out := delivery.Event{
+		Seq: e.Seq, Last: e.Kind == task.StatusEvent && e.State.Terminal(), Trace: trace.FromString(t.Trace),
+	}
 	if e.Kind == task.TurnEvent { // the sender wrote it
 		return out
 	}

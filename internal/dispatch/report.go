@@ -20,6 +20,7 @@ type Progress struct {
 	Turns     []task.Message // from the sender, since the claim or the last report
 	Seen      int64          // the last event that was delivered to the worker
 	More      bool           // Turns is incomplete; the next report returns the rest
+	Trace     string         // of the task
 }
 
 // Report handles a worker's report. If the lease has ended, it changes nothing and the error is
@@ -70,7 +71,9 @@ func (s *Workers) report(ctx context.Context, org, agent, uid, token string, r t
 func (s *Workers) progress(ctx context.Context, token string, change task.Change) Progress {
 	s.board.publish(change)
 	t := &change.Task
-	out := Progress{State: t.State, Canceled: t.State == task.Canceled, ExpiresAt: t.Lease.ExpiresAt, Seen: t.Seq}
+	out := Progress{
+		State: t.State, Canceled: t.State == task.Canceled, ExpiresAt: t.Lease.ExpiresAt, Seen: t.Seq, Trace: t.Trace,
+	}
 	if !s.addTurns(ctx, &out, t, change.Reported) {
 		s.undeliver(ctx, t, token, out.Seen)
 	}

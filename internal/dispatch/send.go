@@ -8,6 +8,7 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/stream"
 	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // SendRequest creates a task, or adds a message to one.
@@ -43,8 +44,10 @@ func (r *SendRequest) check() error {
 	return nil
 }
 
-func (r *SendRequest) turn() task.Turn {
-	return task.Turn{Message: r.Message, OutputModes: r.OutputModes, Metadata: r.Metadata}
+func (r *SendRequest) turn(ctx context.Context) task.Turn {
+	return task.Turn{
+		Message: r.Message, OutputModes: r.OutputModes, Metadata: r.Metadata, Trace: trace.From(ctx).String(),
+	}
 }
 
 // Send sends a task, or a further message on one. It returns when the write is durable; with
@@ -178,7 +181,7 @@ func (s *Tasks) insert(ctx context.Context, c Call, r SendRequest, follow bool) 
 		t.ContextID = b.newID("ctx-")
 	}
 	place, lease, length := b.place(c.target.Key(), t.UID, now)
-	change, err := task.DecideNew(t, r.turn(), lease, b.limits, now)
+	change, err := task.DecideNew(t, r.turn(ctx), lease, b.limits, now)
 	if err != nil {
 		place.free()
 		return sent{}, err
@@ -219,14 +222,14 @@ func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	if r.Push != nil {
 		guard = s.newPushGuard(ctx, c.sender())
 	}
-	key, bytes := c.key(r.ID), r.Message.Length()
+	key, bytes, turn := c.key(r.ID), r.Message.Length(), r.turn(ctx)
 	change, err := b.write.UpdateByKey(ctx, key, bytes, func(cur task.Current) (task.Change, error) {
 		if r.MustExist && r.ContextID != "" && r.ContextID != cur.Task.ContextID {
 			return task.Change{}, errs.InvalidFields(errs.Field{
 				Path: errs.At("message", "context_id"), Message: "must be the context of the task, or be left out",
 			})
 		}
-		change, err := task.DecideTurn(cur.Task, r.turn(), b.limits, now)
+		change, err := task.DecideTurn(cur.Task, turn, b.limits, now)
 		if change.Push = r.Push; guard != nil {
 			change.PushGuard = guard.of(&cur.Task)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // exchange is the state of one request. It is the request's context and contains its response
@@ -28,6 +29,7 @@ type exchange struct {
 	limit  *limits[identity.Principal] // rate limit of the caller; nil: no caller
 	holder holder                      // what the request is counted for
 	place  place
+	span   trace.Span // zero unless spans are exported
 
 	account budget.Account // memory that the request holds
 	body    io.ReadCloser  // the body if it is counted while it is read, else nil
@@ -51,6 +53,8 @@ func (x *exchange) Value(key any) any {
 		return x.origin()
 	case budget.Key:
 		return &x.account
+	case trace.Key:
+		return x.sentTrace()
 	}
 	return x.Context.Value(key)
 }

@@ -27,7 +27,10 @@ func (rt *Router) finish(x *exchange, r *http.Request) {
 	if rt.metrics != nil {
 		rt.metrics.inFlight.Dec()
 	}
-	x.route.observe(status, took)
+	x.route.observe(status, took, x.span.TraceID())
+	if x.span.On() {
+		x.endSpan(status)
+	}
 	for _, reason := range x.busy {
 		_ = rt.shed(x, reason, nil)
 	}

@@ -83,7 +83,8 @@ func (m *metrics) route(method, pattern string) *route {
 	return rt
 }
 
-func (rt *route) observe(status int, took time.Duration) {
+// observe counts a request. traceID, if it has one, becomes the exemplar of its duration.
+func (rt *route) observe(status int, took time.Duration, traceID string) {
 	if rt.duration == nil {
 		return
 	}
@@ -92,5 +93,9 @@ func (rt *route) observe(status int, took time.Duration) {
 		class = 0
 	}
 	rt.requests[class].Inc()
+	if e, ok := rt.duration.(prometheus.ExemplarObserver); ok && traceID != "" {
+		e.ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": traceID})
+		return
+	}
 	rt.duration.Observe(took.Seconds())
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // Authenticator authenticates the bearer of a token.
@@ -31,6 +32,7 @@ type Options struct {
 	Logger        *slog.Logger          // nil: slog.Default()
 	AccessLog     bool                  // log every request, not only failed ones
 	Registerer    prometheus.Registerer // nil: no metrics
+	Tracer        *trace.Tracer         // nil: no spans
 
 	// RateLimit is how many requests a second a principal may make, with bursts of five times as
 	// many. An agent's workers may make fifty times as many. 0: no limit.
@@ -89,6 +91,7 @@ type Router struct {
 	metadata  string
 
 	metrics      *metrics
+	tracer       *trace.Tracer
 	unmatched    *route
 	perPrincipal *limits[identity.Principal]
 	perWorker    *limits[identity.Principal]
@@ -105,8 +108,9 @@ func NewRouter(o Options) *Router {
 		log: o.Logger, accessLog: o.AccessLog, now: o.Now,
 		trusted: o.TrustedProxies, recheck: cmp.Or(o.Recheck, recheckEvery), ids: newRequestIDs(), memory: o.Memory,
 		metadata: o.ResourceMetadata,
-		metrics:  newMetrics(o.Registerer), admission: newAdmission(o.MaxRequests), parking: newParking(o.Parked),
-		hsts: o.HSTS, vary: varyAuth,
+		metrics:  newMetrics(o.Registerer), tracer: o.Tracer, admission: newAdmission(o.MaxRequests),
+		parking: newParking(o.Parked),
+		hsts:    o.HSTS, vary: varyAuth,
 		perPrincipal: newLimits[identity.Principal]("principal", o.RateLimit),
 		perWorker:    newLimits[identity.Principal]("worker", o.RateLimit*workerFactor),
 		perAddress:   newLimits[netip.Addr]("credentials", o.AuthFailureLimit),
@@ -185,6 +189,9 @@ func (rt *Router) add(pattern string, c class, refuse ErrorWriter, h http.Handle
 		if c == worker {
 			x.detach()
 		}
+		if rt.tracer != nil && c != unlimited {
+			rt.startSpan(x)
+		}
 		if !rt.admission.enter(x, c) {
 			refuse(w, r, rt.shed(x, shedOverload, errOverloaded))
 			return
@@ -254,6 +261,9 @@ func (rt *Router) RefuseMethods(path string, methods ...string) {
 
 // fallback serves requests that no route matches: 405 if another method would match, else 404.
 func (rt *Router) fallback(w http.ResponseWriter, r *http.Request) {
+	if x := exchangeOf(r.Context()); rt.tracer != nil && !x.span.On() {
+		rt.startSpan(x)
+	}
 	allowed := rt.allowed(r)
 	if len(allowed) == 0 {
 		rt.refuse(w, r, NewProblem(r.Context(), errs.ErrNotFound))

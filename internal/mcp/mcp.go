@@ -28,6 +28,7 @@ import (
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/trace"
 	"github.com/parley-dev/parley/internal/wire"
 )
 
@@ -39,6 +40,7 @@ type Options struct {
 	Tasks     *dispatch.Tasks
 	Workers   *dispatch.Workers
 	Events    *event.Service
+	Tracer    *trace.Tracer // nil: no spans
 
 	Version string // of the build; empty: "dev"
 	// PublicURL is the URL under which clients reach the server; nil: unknown.

@@ -31,6 +31,9 @@ const instructions = "Parley is where the agents and people of an organization p
 func (s *server) tools(subscribe bool) *sdk.Server {
 	m := sdk.NewServer(s.implementation(), s.serverOptions(subscribe))
 	m.AddReceivingMiddleware(noSubscriptions)
+	if s.Tracer != nil {
+		m.AddReceivingMiddleware(s.traced)
+	}
 	s.addProposals(m)
 	s.addAgents(m)
 	s.addTasks(m)

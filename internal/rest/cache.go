@@ -41,7 +41,11 @@ func newPageCache(o Options) *pageCache {
 	if size == 0 {
 		size = DefaultPageCache
 	}
-	return newPageCacheOf(newPages(size), o.Proposals.DataVersion)
+	pages := newPages(size)
+	if o.OnCache != nil {
+		o.OnCache("proposal_pages", pages.Stats)
+	}
+	return newPageCacheOf(pages, o.Proposals.DataVersion)
 }
 
 func newPageCacheOf(

@@ -5,6 +5,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // OrgTask is a task of one of the org's agents, as in a list.
@@ -19,6 +20,7 @@ type OrgTask struct {
 	CreatedAt  string  `json:"created_at" format:"date-time" doc:"When it was sent."`
 	UpdatedAt  string  `json:"updated_at" format:"date-time" doc:"When it last changed."`
 	FollowupID *string `json:"followup_id" doc:"Follow-up that it works on; null if none." example:"fup-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	Trace      string  `json:"traceparent,omitempty" doc:"Trace that the task belongs to (W3C Trace Context); absent if none." example:"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"`
 }
 
 // TransformSchema adds the enumeration of the domain.
@@ -52,7 +54,7 @@ func orgTaskOf(t *task.Task) OrgTask {
 		UID: t.UID, ID: t.ID, Agent: t.Agent, Sender: fullRef(t.Sender), ContextID: t.ContextID,
 		State:   string(t.State),
 		Attempt: min(t.Attempts+1, task.MaxAttempts), CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt),
-		FollowupID: orNull(t.FollowupID),
+		FollowupID: orNull(t.FollowupID), Trace: trace.FromString(t.Trace).Parent,
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/trace"
 	"github.com/parley-dev/parley/internal/wire"
 )
 
@@ -82,6 +83,9 @@ func (Records) Task(t *task.Task) stdjson.RawMessage {
 	b = wire.AppendTime(append(b, `,"created_at":`...), t.CreatedAt)
 	b = wire.AppendTime(append(b, `,"updated_at":`...), t.UpdatedAt)
 	b = appendOrNull(b, `,"followup_id":`, t.FollowupID)
+	if t.Trace != "" {
+		b = appendText(b, `,"traceparent":`, trace.FromString(t.Trace).Parent)
+	}
 	return append(b, '}')
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/cache"
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/followup"
@@ -24,6 +25,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/trace"
 	"github.com/parley-dev/parley/internal/webhook"
 )
 
@@ -40,6 +42,7 @@ type Options struct {
 	Accounts  *account.Accounts
 	Events    *event.Service
 	Webhooks  *webhook.Service
+	Tracer    *trace.Tracer // nil: no spans
 
 	Version   string // build version shown in the OpenAPI document; default "dev"
 	PublicURL string // base URL shown in the OpenAPI document; if empty, no server is named
@@ -55,6 +58,8 @@ type Options struct {
 	// PageCacheBytes limits the memory of the cache of encoded list pages.
 	// 0 means DefaultPageCache; a negative value disables the cache.
 	PageCacheBytes int64
+	// OnCache gets the look-ups of a cache, for metrics; may be nil.
+	OnCache func(name string, stats func() cache.Stats)
 }
 
 // DefaultPageCache is the default size of the page cache in bytes.
@@ -74,6 +79,7 @@ type api struct {
 	events    *event.Service
 	webhooks  *webhook.Service
 	router    *httpx.Router
+	tracer    *trace.Tracer
 	publicURL string
 	keepAlive time.Duration
 	recheck   time.Duration
@@ -90,7 +96,7 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 		proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions,
 		agents: o.Agents, tasks: o.Tasks, workers: o.Workers,
 		admin: o.OrgAdmin, clients: o.Clients, accounts: o.Accounts, events: o.Events, webhooks: o.Webhooks,
-		router: rt, publicURL: o.PublicURL,
+		router: rt, tracer: o.Tracer, publicURL: o.PublicURL,
 		keepAlive: cmp.Or(o.KeepAlive, 15*time.Second), recheck: cmp.Or(o.Recheck, 2*time.Second),
 	}
 	rt.Area(httpx.Area{Programs: true, CrossOrigin: true}, "/api/")

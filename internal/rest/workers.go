@@ -111,7 +111,8 @@ func (a *api) claim(ctx context.Context, c *call, in *claimInput) (*claimOutput,
 		stop()
 		if err != nil {
 			httpx.WriteError(w, r, err)
-		} else if writeClaim(w, &got) == nil && (!closed || len(got.Assignments) == 0 || httpx.Received(ctx, req.Lease)) {
+		} else if a.sendClaim(ctx, w, &got) == nil &&
+			(!closed || len(got.Assignments) == 0 || httpx.Received(ctx, req.Lease)) {
 			return
 		}
 		// Tasks that did not reach the worker must not lose an attempt.
@@ -154,7 +155,9 @@ func (a *api) report(ctx context.Context, c *call, in *reportInput) (*reportOutp
 	if err != nil {
 		return nil, err
 	}
+	ctx, span := a.startReport(ctx, &r)
 	p, err := a.workers.Report(ctx, c.post, in.Lease, r)
+	endReport(span, &p, err)
 	if err != nil {
 		return nil, asReported(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 const claim = "/api/v1/agents/fixer/claim"
@@ -42,7 +43,11 @@ func (w *world) recall(uid string) {
 // send sends a task to fixer as the user.
 func (w *world) send(user, id, text string) task.Task {
 	w.tb.Helper()
-	ctx := context.Background()
+	return w.sendIn(context.Background(), user, id, text)
+}
+
+func (w *world) sendIn(ctx context.Context, user, id, text string) task.Task {
+	w.tb.Helper()
 	caller, err := w.auth.Authenticate(ctx, w.key("acme", "user:"+user, identity.A2AWrite))
 	if err != nil {
 		w.tb.Fatal(err)
@@ -143,6 +148,21 @@ func TestAWorkerClaimsReportsAndFinishes(t *testing.T) {
 	}
 	if a, b := done.Artifacts[1].ID, done.Artifacts[2].ID; a == "" || a == b {
 		t.Errorf("artifacts without an id got %q and %q, want two different ids", a, b)
+	}
+}
+
+// A claim has the trace of its task, if there is one; an admin sees it, too.
+func TestAClaimHasTheTraceOfItsTask(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	ctx := context.WithValue(context.Background(), trace.Key{}, &trace.Context{Parent: parent, State: "a=1"})
+	w.sendIn(ctx, "ada", "t-1", "hello")
+	w.send("ada", "t-2", "hello")
+	body := w.do(w.worker(), "POST", claim, `{"max":2}`).want(200).Body
+	if want := `"traceparent":"` + parent + `","tracestate":"a=1"}`; strings.Count(body, want) != 1 ||
+		strings.Count(body, "trace") != 2 {
+		t.Errorf("the claim is %s; want one task with %s", body, want)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/trace"
 	"github.com/parley-dev/parley/internal/wire"
 )
 
@@ -53,10 +54,14 @@ type ClaimedTask struct {
 	SenderTaskID   string      `json:"sender_task_id" doc:"The sender's id of the task." example:"crm-4711"`
 	Metadata       anything    `json:"metadata" doc:"Metadata of the sender's latest request that had any; null if none had."`
 	OutputModes    []string    `json:"accepted_output_modes" nullable:"false" doc:"Media types that the sender accepts; empty if not given."`
+	Traceparent    string      `json:"traceparent,omitempty" example:"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"`
+	Tracestate     string      `json:"tracestate,omitempty" doc:"The tracestate that belongs to traceparent; absent if none." example:"vendor=value"`
 }
 
-// TransformSchema adds an example.
+// TransformSchema adds an example and a description.
 func (ClaimedTask) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	property(s, "traceparent", describedAs("Trace that the task belongs to (W3C Trace Context); absent if "+
+		"none. Send it as the header traceparent, or that of a span below it, with each report."))
 	property(s, "accepted_output_modes", exampleOf([]string{"text/plain"}))
 	return s
 }
@@ -193,5 +198,13 @@ func appendAssignment(b []byte, a *dispatch.Assignment) []byte {
 		}
 		b = wire.AppendString(b, mode)
 	}
-	return append(b, "]}"...)
+	b = append(b, ']')
+	if t.Trace != "" {
+		c := trace.FromString(t.Trace)
+		b = appendText(b, `,"traceparent":`, c.Parent)
+		if c.State != "" {
+			b = appendText(b, `,"tracestate":`, c.State)
+		}
+	}
+	return append(b, '}')
 }

@@ -64,7 +64,7 @@ func openSQLite(path string, o Options, met *metrics, hooks *hooks) (_ *lite, er
 	if e.checkpoints, err = startCheckpointer(path, o.Log); err != nil {
 		return nil, errors.Join(err, conn.close())
 	}
-	e.writer = newWriter(conn, met, hooks, e.committed)
+	e.writer = newWriter(conn, newQueue(met, o.Tracer), hooks, e.committed)
 	e.writer.fence = o.fence
 	met.observeLite(e)
 	met.observeQueue(e.writer.queue)

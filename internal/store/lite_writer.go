@@ -21,8 +21,8 @@ type writer struct {
 	packer   packer
 }
 
-func newWriter(conn *liteConn, met *metrics, hooks *hooks, onCommit func(*tx)) *writer {
-	w := &writer{queue: newQueue(met), conn: conn, hooks: hooks, onCommit: onCommit}
+func newWriter(conn *liteConn, q *queue, hooks *hooks, onCommit func(*tx)) *writer {
+	w := &writer{queue: q, conn: conn, hooks: hooks, onCommit: onCommit}
 	w.serve(maxBatch, w.commit)
 	return w
 }

@@ -27,8 +27,13 @@ func newMetrics() *metrics {
 	}
 }
 
-func (m *metrics) batch(writes int, took time.Duration) {
+// batch counts a batch. traceID, if it has one, becomes the exemplar of its duration.
+func (m *metrics) batch(writes int, took time.Duration, traceID string) {
 	m.size.Observe(float64(writes))
+	if e, ok := m.seconds.(prometheus.ExemplarObserver); ok && traceID != "" {
+		e.ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": traceID})
+		return
+	}
 	m.seconds.Observe(took.Seconds())
 }
 

@@ -13,6 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // pg is the PostgreSQL engine. Any number of nodes may share one database.
@@ -42,6 +44,7 @@ type pg struct {
 	numbers  *versionReads // shared runs of numberAll
 	numberer *numberer
 	stats    *statistics
+	tracer   *trace.Tracer // nil: no spans
 	fence    *fence
 
 	reset atomic.Int64 // when the pools were last reset, in Unix microseconds
@@ -70,7 +73,8 @@ func openPostgres(ctx context.Context, o Options, met *metrics, hooks *hooks) (_
 		return nil, err
 	}
 	e := &pg{
-		limits: o.pgLimits(), hooks: hooks, fence: o.fence, writes: make(chan struct{}, maxWrites(cfg.MaxConns)),
+		limits: o.pgLimits(), hooks: hooks, fence: o.fence, tracer: o.Tracer,
+		writes: make(chan struct{}, maxWrites(cfg.MaxConns)),
 	}
 	e.patience = make(chan struct{}, max(1, cap(e.writes)/4))
 	e.leashes = newLeashes()
@@ -133,7 +137,7 @@ func openPostgres(ctx context.Context, o Options, met *metrics, hooks *hooks) (_
 	e.probe = &pgProbe{connect: connect, pulse: e.pulse, onReadOnly: e.failOver, one: make(chan struct{}, 1)}
 	e.pulse.start(first)
 	met.observePool(e.pool)
-	e.adder = newAdder(e, met)
+	e.adder = newAdder(e, newQueue(met, o.Tracer))
 	met.observeQueue(e.adder.queue)
 	return e, nil
 }

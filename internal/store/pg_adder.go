@@ -25,8 +25,8 @@ const (
 	maxAdded     = 128
 )
 
-func newAdder(eng *pg, met *metrics) *adder {
-	a := &adder{queue: newQueue(met), eng: eng}
+func newAdder(eng *pg, q *queue) *adder {
+	a := &adder{queue: q, eng: eng}
 	for range adderWorkers {
 		a.serve(maxAdded, a.commit)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // acquireWrite takes a connection for a write; releaseWrite returns it.
@@ -42,6 +44,10 @@ func (e *pg) write(ctx context.Context, fn func(*tx) error) error {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
+	if e.tracer != nil {
+		span := e.startSpan(ctx)
+		defer span.End()
+	}
 	start := time.Now()
 	until := start.Add(writeTimeout)
 	for try := 1; ; try++ {
@@ -54,6 +60,15 @@ func (e *pg) write(ctx context.Context, fn func(*tx) error) error {
 		}
 		time.Sleep(time.Duration(rand.IntN(try*2000)) * time.Microsecond) // jitter
 	}
+}
+
+// startSpan starts the span of a write that is a transaction of its own.
+func (e *pg) startSpan(ctx context.Context) trace.Span {
+	mark, ok := trace.MarkOf(ctx)
+	if !ok {
+		return trace.Span{}
+	}
+	return e.tracer.StartFor([]trace.Mark{mark}, "store.write", trace.Int("parley.writes", 1))
 }
 
 // writePatiently waits for its turn, and then for a lock until the deadline.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // queue passes writes from many callers to few goroutines that commit them in batches. Its size
@@ -18,6 +19,7 @@ type queue struct {
 	waiting chan *request
 	wide    chan *request
 	met     *metrics
+	tracer  *trace.Tracer // nil: no spans
 
 	mu      sync.RWMutex // guards closed against senders
 	closed  bool
@@ -29,11 +31,12 @@ type request struct {
 	fn       func(*tx) error
 	err      error
 	answered chan struct{}
-	apart    bool // handed over: it is completed separately from its batch
+	apart    bool        // handed over: it is completed separately from its batch
+	mark     *trace.Mark // of the span that the write belongs to; nil if it has none
 }
 
-func newQueue(met *metrics) *queue {
-	return &queue{waiting: make(chan *request, 1024), wide: make(chan *request, 64), met: met}
+func newQueue(met *metrics, tracer *trace.Tracer) *queue {
+	return &queue{waiting: make(chan *request, 1024), wide: make(chan *request, 64), met: met, tracer: tracer}
 }
 
 var errClosed = errs.New(errs.Unavailable, "store.unavailable", "the server is shutting down; try again in a moment")
@@ -50,6 +53,11 @@ func (q *queue) doWide(ctx context.Context, fn func(*tx) error) error {
 }
 
 func (q *queue) wait(ctx context.Context, in chan<- *request, r *request) error {
+	if q.tracer != nil {
+		if m, ok := trace.MarkOf(ctx); ok {
+			r.mark = &m
+		}
+	}
 	if err := q.put(ctx, in, r); err != nil {
 		return err
 	}
@@ -75,9 +83,11 @@ func (q *queue) put(ctx context.Context, in chan<- *request, r *request) error {
 // completes them.
 func (q *queue) serve(most int, commit func([]*request)) {
 	run := func(batch []*request) {
+		span := q.startSpan(batch)
 		start := time.Now()
 		commit(batch)
-		q.met.batch(len(batch), time.Since(start))
+		q.met.batch(len(batch), time.Since(start), span.TraceID())
+		endSpan(span, batch)
 		for _, r := range batch {
 			if !r.apart {
 				close(r.answered)
@@ -150,4 +160,37 @@ func (q *queue) close() {
 	}
 	q.mu.Unlock()
 	q.serving.Wait()
+}
+
+// startSpan starts the span of a batch, with links to the spans of its writes. A batch without any
+// has none.
+func (q *queue) startSpan(batch []*request) trace.Span {
+	if q.tracer == nil {
+		return trace.Span{}
+	}
+	var work []trace.Mark
+	for _, r := range batch {
+		if r.mark != nil {
+			work = append(work, *r.mark)
+		}
+	}
+	return q.tracer.StartFor(work, "store.batch", trace.Int("parley.writes", len(batch)))
+}
+
+// endSpan ends the span of a batch. Refused writes are no failures of the store.
+func endSpan(span trace.Span, batch []*request) {
+	if !span.On() {
+		return
+	}
+	failed := 0
+	for _, r := range batch {
+		if !r.apart && r.err != nil && errs.KindOf(r.err) == errs.Internal {
+			failed++
+		}
+	}
+	if failed > 0 {
+		span.Set(trace.Int("parley.writes_failed", failed))
+		span.Fail("writes failed")
+	}
+	span.End()
 }

@@ -10,7 +10,7 @@ func TestASmallWriteWaitsForOneWideWriteAtMost(t *testing.T) {
 	t.Parallel()
 	small := errors.New("small")
 	for range 20 { // if both are ready, either may be taken
-		q := newQueue(newMetrics())
+		q := newQueue(newMetrics(), nil)
 		began, goOn := make(chan struct{}), make(chan struct{})
 		var order []string
 		q.serve(maxBatch, func(batch []*request) {

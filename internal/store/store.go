@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/idempotency"
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // Options configures a store.
@@ -40,6 +41,8 @@ type Options struct {
 
 	Log *slog.Logger     // nil: nothing is logged
 	Now func() time.Time // nil: the system clock
+
+	Tracer *trace.Tracer // nil: no spans
 
 	Records Records // nil: events have no data
 

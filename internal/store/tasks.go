@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -45,6 +46,10 @@ func (ts Tasks) Insert(ctx context.Context, c task.Change, lease time.Duration) 
 		if t.FollowupID != "" || len(t.Metadata) > 0 { // rare, and each parameter has a cost
 			more, values = ", followup_id, metadata", ", $18, $19"
 			args = append(args, t.FollowupID, string(t.Metadata))
+		}
+		if t.Trace != "" {
+			args = append(args, t.Trace)
+			more, values = more+", trace", values+fmt.Sprintf(", $%d", len(args))
 		}
 		if c.Push != nil {
 			more, values = more+", push", values+", 1"
@@ -241,13 +246,19 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decided decision) 
 	if len(c.Events) == 0 && t.Lease == old.Lease && t.Delivered == old.Delivered {
 		return c, nil
 	}
-	x.exec(`UPDATE tasks SET state = $3, queued = $4, seq = $5, size = $6, lease = $7, lease_worker = $8,
-			lease_expires = $9, attempts = $10, delivered = $11, last_turn = $12, updated_at = $13, status_seq = $14,
-			lease_beats = $15
-		WHERE org_id = $1 AND uid = $2`,
+	set := ""
+	args := []any{
 		t.Org, t.UID, string(t.State), flag(t.Queued), t.Seq, t.Size, t.Lease.Token, t.Lease.Worker,
 		micros(t.Lease.ExpiresAt), t.Attempts, t.Delivered, t.LastTurn, micros(t.UpdatedAt), t.StatusSeq,
-		t.Lease.Beats)
+		t.Lease.Beats,
+	}
+	if t.Trace != old.Trace { // rare, and each parameter has a cost
+		set, args = ", trace = $16", append(args, t.Trace)
+	}
+	x.exec(`UPDATE tasks SET state = $3, queued = $4, seq = $5, size = $6, lease = $7, lease_worker = $8,
+			lease_expires = $9, attempts = $10, delivered = $11, last_turn = $12, updated_at = $13, status_seq = $14,
+			lease_beats = $15`+set+`
+		WHERE org_id = $1 AND uid = $2`, args...)
 	x.list(t, old.State)
 	x.insertEvents(t, events)
 	if t.State == old.State {
@@ -259,7 +270,7 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decided decision) 
 
 const taskColumns = `tasks.org_id, tasks.uid, agent_id, sender_org, sender, id, context_id, followup_id, state, queued,
 	tasks.seq, size, lease, lease_worker, lease_expires, attempts, delivered, last_turn, created_at, updated_at,
-	metadata, tasks.push, status_seq, lease_beats`
+	metadata, tasks.push, status_seq, lease_beats, trace`
 
 func (ts Tasks) scanTask(r rows, more ...any) (task.Current, error) {
 	var cur task.Current
@@ -269,7 +280,7 @@ func (ts Tasks) scanTask(r rows, more ...any) (task.Current, error) {
 	dest := []any{
 		&t.Org, &t.UID, &t.Agent, &t.Sender.Org, &sender, &t.ID, &t.ContextID, &t.FollowupID, &state, &queued,
 		&t.Seq, &t.Size, &t.Lease.Token, &t.Lease.Worker, &expires, &t.Attempts, &t.Delivered, &t.LastTurn,
-		&created, &updated, &metadata, &push, &t.StatusSeq, &t.Lease.Beats, &clock,
+		&created, &updated, &metadata, &push, &t.StatusSeq, &t.Lease.Beats, &t.Trace, &clock,
 	}
 	if err := r.Scan(append(dest, more...)...); err != nil {
 		return cur, err

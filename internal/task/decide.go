@@ -73,6 +73,7 @@ type Turn struct {
 	Message     Message
 	OutputModes []string        // media types that the sender accepts; may be nil
 	Metadata    json.RawMessage // a JSON object; for the first turn it is in the task's row
+	Trace       string          // see Task
 }
 
 // DecideNew creates a task. If l is not nil, the task is leased at once, and its first visible
@@ -84,6 +85,7 @@ func DecideNew(t Task, first Turn, l *Lease, limits Limits, now time.Time) (Chan
 		return Change{}, err
 	}
 	t.State, t.CreatedAt, t.Size, t.LastTurn, t.Queued = Submitted, now, size, m.fingerprint(), true
+	t.Trace = first.Trace
 	c := Change{Task: t, Events: make([]Event, 0, 3)}
 	c.add(Event{Kind: TurnEvent, Message: &m, OutputModes: modes}, now)
 	c.add(Event{Kind: StatusEvent, State: Submitted}, now)
@@ -149,6 +151,9 @@ func DecideTurn(t Task, turn Turn, limits Limits, now time.Time) (Change, error)
 	}
 	c.Task.Size += size
 	c.Task.LastTurn = print
+	if turn.Trace != "" {
+		c.Task.Trace = turn.Trace
+	}
 	c.add(Event{Kind: TurnEvent, Message: &m, OutputModes: turn.OutputModes, Metadata: turn.Metadata}, now)
 	if t.State.Interrupted() {
 		c.Task.Queued = true

@@ -182,6 +182,7 @@ type Task struct {
 	Reply      bool            // Message is the whole result
 	Metadata   json.RawMessage // from the sender, unchanged
 	Push       bool            // the task has or had push configurations
+	Trace      string          // the trace that the latest turn belongs to, see package trace; may be empty
 
 	History   []Message  // folded from the log
 	Artifacts []Artifact // folded from the log

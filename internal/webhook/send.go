@@ -116,7 +116,7 @@ func (s *Service) sendNow(
 		Subscription: delivery.Subscription{
 			Key: delivery.Key{Kind: Kind, Org: w.Org, ID: w.ID}, Owner: w.Org, Receiver: w.Receiver(), URL: w.URL,
 		},
-		Seq: e.Seq, ID: e.ID, Attempt: 1, Header: header, Body: body, Sign: out.Sign,
+		Seq: e.Seq, ID: e.ID, Attempt: 1, Header: header, Trace: out.Trace, Body: body, Sign: out.Sign,
 	}
 	began := time.Now()
 	failure := s.sendUntilStop(ctx, r)

@@ -14,6 +14,7 @@ import (
 	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // Options configure a Service.
@@ -23,6 +24,7 @@ type Options struct {
 	Sender   delivery.Sender
 	CheckURL func(string) error // refuses a URL that requests must not be sent to
 	Retry    delivery.Retry     // For defaults to GiveUpAfter
+	Tracer   *trace.Tracer      // nil: no spans
 
 	Now   func() time.Time
 	NewID func(prefix string) string
@@ -72,7 +74,7 @@ func NewService(o Options) *Service {
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	s.engine = delivery.New(delivery.Options{
 		Store: &s.due, Sources: map[delivery.Kind]delivery.Source{Kind: source{s}}, Sender: o.Sender, Retry: o.Retry,
-		OnAttempt: o.OnAttempt, OnError: o.OnError,
+		Tracer: o.Tracer, OnAttempt: o.OnAttempt, OnError: o.OnError,
 	})
 	return s
 }

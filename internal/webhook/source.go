@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"iter"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/delivery"
 	"github.com/parley-dev/parley/internal/event"
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // pageSize limits the events in memory for each delivery in progress.
@@ -94,10 +96,22 @@ func (s source) Events(ctx context.Context, sub *delivery.Subscription) iter.Seq
 	}
 }
 
+// traceOf returns the trace that the record of an event belongs to. Only tasks have one.
+func traceOf(e *event.Event) trace.Context {
+	if !strings.HasPrefix(string(e.Type), "task.") || !bytes.Contains(e.Data, []byte(`"traceparent"`)) {
+		return trace.Context{}
+	}
+	var t struct{ Traceparent string }
+	if json.Unmarshal(e.Data, &t) != nil {
+		return trace.Context{}
+	}
+	return trace.Parse([]string{t.Traceparent}, nil)
+}
+
 // request returns the delivery of an event.
 func (s *Service) request(w *Webhook, secrets Secrets, e *event.Event) delivery.Event {
 	return delivery.Event{
-		Seq: e.Seq, ID: e.ID, Type: string(e.Type), Sign: secrets.Sign,
+		Seq: e.Seq, ID: e.ID, Type: string(e.Type), Trace: traceOf(e), Sign: secrets.Sign,
 		Encode: func() (map[string]string, []byte) {
 			contentType, body := Encode(w.Format, e, s.base)
 			return map[string]string{"Content-Type": contentType}, body

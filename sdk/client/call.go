@@ -248,6 +248,12 @@ func (c *Client) request(ctx context.Context, r *call, body []byte, key string) 
 	if r.once != "" {
 		req.Header.Set("Idempotency-Key", r.once)
 	}
+	if t := TraceOf(ctx); t.Parent != "" {
+		req.Header.Set("traceparent", t.Parent)
+		if t.State != "" {
+			req.Header.Set("tracestate", t.State)
+		}
+	}
 	for name, values := range r.header {
 		req.Header[name] = values
 	}

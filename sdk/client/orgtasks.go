@@ -22,6 +22,7 @@ type OrgTask struct {
 	FollowupID string    `json:"followup_id"` // empty: none
 	CreatedAt  time.Time `json:"created_at"`
 	UpdatedAt  time.Time `json:"updated_at"`
+	Trace      string    `json:"traceparent"` // W3C traceparent; empty: none
 	// The content is in the record of one task, not in lists.
 	StatusMessage *Message   `json:"status_message"`
 	History       []Message  `json:"history"`

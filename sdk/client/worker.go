@@ -52,6 +52,7 @@ type ClaimedTask struct {
 	Metadata            json.RawMessage `json:"metadata"`
 	AcceptedOutputModes []string        `json:"accepted_output_modes"`
 	Seen                int64           `json:"seen"` // for the next report
+	Trace                               // that the task belongs to
 }
 
 // DirectMessage is a message to the agent that is not a task: the sender expects no response, and

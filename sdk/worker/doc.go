@@ -42,6 +42,13 @@
 // When a worker is lost, its tasks go to another one, so a handler must be able to run again for
 // the same task: Attempt counts, and ID stays the same.
 //
+// # Traces
+//
+// If the sender sent a traceparent, or the server exports traces, Task.Trace has the W3C Trace Context
+// that the task belongs to. The handler's context has it too, so that reports, and calls with
+// Worker.Client, belong to the same trace. A handler with spans of its own starts them below
+// Task.Trace, and passes a span on with client.WithTrace(ctx, …). The package needs no library for it.
+//
 // # Stopping
 //
 // When the context given to Run ends, the worker claims nothing more and lets handlers finish for

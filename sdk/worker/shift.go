@@ -123,7 +123,7 @@ func (s *shift) protect(f func() error, what, id string) (err error) {
 
 // begin starts the handler of a task.
 func (s *shift) begin(a client.ClaimedTask) {
-	ctx, end := context.WithCancelCause(s.work)
+	ctx, end := context.WithCancelCause(client.WithTrace(s.work, a.Trace))
 	h := &hold{
 		Worker: s.Worker, task: a.ID, token: a.Lease, end: end,
 		expires: time.Now().Add(s.lease), turns: newQueue[Message](), seen: a.Seen,
@@ -135,11 +135,12 @@ func (s *shift) begin(a client.ClaimedTask) {
 	s.handlers.Go(func() {
 		defer s.forget(h)
 		defer end(nil)
-		go h.beat(ctx)
+		// Heartbeats would fill the trace of a long task.
+		go h.beat(client.WithTrace(ctx, client.Trace{}))
 		t := &Task{
 			ID: a.ID, ContextID: a.ContextID, Sender: a.Sender, Attempt: a.Attempt,
 			Message: a.Message, History: a.History, SenderTaskID: a.SenderTaskID,
-			AcceptedOutputModes: a.AcceptedOutputModes, hold: h, done: ctx.Done(),
+			AcceptedOutputModes: a.AcceptedOutputModes, Trace: a.Trace, hold: h, done: ctx.Done(),
 		}
 		if string(a.Metadata) != "null" {
 			t.Metadata = a.Metadata

@@ -22,6 +22,9 @@ type Task struct {
 	SenderTaskID        string          // the sender's id of the task
 	Metadata            json.RawMessage // of the sender's latest request that had any; nil: none
 	AcceptedOutputModes []string        // media types that the sender accepts; empty: unknown
+	// Trace is the trace that the task belongs to, also client.TraceOf the handler's context. See
+	// "Traces" in the package documentation.
+	Trace client.Trace
 
 	hold *hold
 	done <-chan struct{}

@@ -92,6 +92,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"messages without memory for them stay undelivered", testTurnsWithoutMemory},
 		{"an authorization is requested like input", testAuthRequired},
 		{"a worker gets the request of the sender", testClaimShowsTheRequest},
+		{"a worker gets the trace of the sender", testClaimShowsTheTrace},
 		{"a report is repeated once", testReportOnce},
 		{"a repeated report undoes nothing", testReportOnceWithoutMemory},
 		{"a result is written only on the row that it was decided on", testFinish},

@@ -12,6 +12,7 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/trace"
 )
 
 // testTurnsWithoutMemory: a stored report is accepted, also if the server has no memory for the
@@ -123,6 +124,38 @@ func testClaimShowsTheRequest(w *world) {
 	long := slices.Repeat([]string{"text/plain"}, task.MaxIDs+1)
 	_, err := w.tasks.Send(ctx, c, dispatch.SendRequest{ID: "x", Message: says("x"), OutputModes: long}, 0)
 	w.want(err, errs.Invalid)
+}
+
+// testClaimShowsTheTrace: the trace of the latest message that had one survives in the task's row.
+func testClaimShowsTheTrace(w *world) {
+	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
+	send := func(id, text string, t *trace.Context) {
+		ctx := context.WithValue(w.Context(), trace.Key{}, t)
+		_, err := w.tasks.Send(ctx, c, dispatch.SendRequest{ID: id, Message: says(text), Metadata: []byte(`{"a":1}`)}, 0)
+		w.must(err)
+	}
+	check := func(want string) {
+		w.Helper()
+		a := w.claim(p)
+		got, err := w.tasks.Report(w.Context(), p, a.Lease.Token, task.Report{State: task.InputRequired})
+		if w.must(err); a.Task.Trace != want || got.Trace != want {
+			w.Errorf("the claim has the trace %q, the report %q, want %q", a.Task.Trace, got.Trace, want)
+		}
+	}
+	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	first, second := &trace.Context{Parent: parent}, &trace.Context{Parent: parent[:53] + "00", State: "a=1"}
+	send("none", "one", nil)
+	check("")
+	send("traced", "one", first)
+	check(first.String())
+	send("traced", "two", nil)
+	check(first.String())
+	send("traced", "three", second)
+	check(second.String())
+	t, err := w.tasks.Get(w.Context(), c, "traced", task.All)
+	if w.must(err); t.Trace != second.String() {
+		w.Errorf("the stored trace is %q", t.Trace)
+	}
 }
 
 // testReportOnce: a report whose response was lost is repeated safely.

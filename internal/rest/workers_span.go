@@ -1,0 +1,53 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/parley-dev/parley/internal/dispatch"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/trace"
+)
+
+// sendClaim is writeClaim. If spans are exported, each task of the claim gets one in the task's trace,
+// linked to that of the claim's request, and the worker gets this span. Otherwise it gets the one that
+// the sender sent.
+func (a *api) sendClaim(ctx context.Context, w http.ResponseWriter, c *dispatch.Claim) error {
+	if a.tracer == nil {
+		return writeClaim(w, c)
+	}
+	for i := range c.Assignments {
+		as := &c.Assignments[i]
+		_, span := a.tracer.StartIn(ctx, trace.FromString(as.Task.Trace), trace.Internal, "task.claim",
+			trace.String("parley.org", as.Task.Org), trace.String("parley.agent", as.Task.Agent),
+			trace.String("parley.task", as.Task.UID), trace.Int("parley.attempt", as.Number),
+			trace.Int("parley.task_age_ms", int(time.Since(as.Task.CreatedAt).Milliseconds())))
+		defer span.End()
+		as.Task.Trace = span.Context().String()
+	}
+	return writeClaim(w, c)
+}
+
+// startReport starts the span of a report.
+func (a *api) startReport(ctx context.Context, r *task.Report) (context.Context, trace.Span) {
+	if a.tracer == nil || r.State == "" && r.Message == nil && len(r.Artifacts) == 0 { // a heartbeat
+		return ctx, trace.Span{}
+	}
+	return a.tracer.Start(ctx, trace.Internal, "task.report",
+		trace.String("parley.status", string(r.State)), trace.Int("parley.artifacts", len(r.Artifacts)))
+}
+
+// endReport ends the span of a report. Its link leads to the task also if the worker did not send the
+// trace that it got.
+func endReport(span trace.Span, p *dispatch.Progress, err error) {
+	if !span.On() {
+		return
+	}
+	span.Link(trace.FromString(p.Trace))
+	if err != nil && errs.KindOf(err) == errs.Internal {
+		span.Fail("the report failed")
+	}
+	span.End()
+}
