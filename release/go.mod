@@ -1,0 +1,3 @@
+module github.com/parley-dev/parley/release
+
+go 1.26.0
