@@ -46,9 +46,20 @@ func (s *Server) newACME() (*tls.Config, error) {
 		HostPolicy: autocert.HostWhitelist(domains...),
 	}}
 	return &tls.Config{
-		GetCertificate: s.certs.manager.GetCertificate, GetConfigForClient: noteHello, MinVersion: tls.VersionTLS12,
+		GetCertificate: s.certs.forClient, GetConfigForClient: noteHello, MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"h2", "http/1.1", acme.ALPNProto}, // the last one is for challenges
 	}, nil
+}
+
+// forClient returns the certificate for a handshake. A client that names no host gets that of the first
+// domain: so health checks by IP address work.
+func (c *certificates) forClient(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if hello.ServerName == "" {
+		named := *hello
+		named.ServerName = c.domains[0]
+		hello = &named
+	}
+	return c.manager.GetCertificate(hello)
 }
 
 // acmeTimeout bounds one request to the certificate authority.

@@ -47,16 +47,16 @@ func (c *healthCmd) Run(e *env) error {
 	if c.Timeout <= 0 {
 		return usage("--timeout must be more than 0; it is %s", c.Timeout)
 	}
-	at := ownServer(os.Getenv)
-	if c.Server != "" {
-		at = healthTarget{url: strings.TrimRight(c.Server, "/")}
+	server := strings.TrimRight(c.Server, "/")
+	if server == "" {
+		server = ownServer(os.Getenv)
 	}
-	if err := checkServer(at.url); err != nil {
+	if err := checkServer(server); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(e.ctx, c.Timeout)
 	defer cancel()
-	out := at.ask(ctx)
+	out := askHealth(ctx, server)
 	if e.ctx.Err() != nil {
 		return e.ctx.Err() // interrupted
 	}
@@ -75,51 +75,39 @@ func (c *healthCmd) Run(e *env) error {
 	return err
 }
 
-// healthTarget is a server to ask.
-type healthTarget struct {
-	url  string
-	name string // of the certificate; that of the URL if empty
-}
-
-// ownServer returns the server that the environment of a server on this machine describes.
-func ownServer(getenv func(string) string) healthTarget {
+// ownServer returns the URL of the server that the settings in the environment describe.
+func ownServer(getenv func(string) string) string {
+	acme := getenv("PARLEY_ACME") != ""
+	scheme := "http"
+	if acme || getenv("PARLEY_TLS_CERT") != "" {
+		scheme = "https"
+	}
 	addr := getenv("PARLEY_LISTEN")
-	first, _, _ := strings.Cut(getenv("PARLEY_ACME"), ",")
-	if addr == "" {
-		if first == "" && getenv("PARLEY_TLS_CERT") == "" {
-			return healthTarget{url: defaultServer}
-		}
-		addr = "127.0.0.1:8080"
-		if first != "" {
-			addr = config.ACMEListen
-		}
+	if addr == "" && acme {
+		addr = config.ACMEListen
 	}
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return healthTarget{url: defaultServer}
+		return strings.Replace(defaultServer, "http:", scheme+":", 1)
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	scheme := "http"
-	if first != "" || getenv("PARLEY_TLS_CERT") != "" {
-		scheme = "https"
-	}
-	return healthTarget{url: scheme + "://" + net.JoinHostPort(host, port), name: strings.TrimSpace(first)}
+	return scheme + "://" + net.JoinHostPort(host, port)
 }
 
 // maxReadiness is larger than any response of /readyz.
 const maxReadiness = 64 << 10
 
-// ask asks the server once whether it is ready.
-func (t healthTarget) ask(ctx context.Context) healthJSON {
-	out := healthJSON{URL: t.url}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.url+"/readyz", nil)
+// askHealth asks a server once whether it is ready.
+func askHealth(ctx context.Context, server string) healthJSON {
+	out := healthJSON{URL: server}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/readyz", nil)
 	if err != nil {
 		out.Reason = err.Error()
 		return out
 	}
-	res, err := t.client().Do(req)
+	res, err := healthClient(req.URL.Hostname()).Do(req)
 	if err != nil {
 		out.Reason = notReached(err)
 		return out
@@ -139,15 +127,12 @@ func (t healthTarget) ask(ctx context.Context) healthJSON {
 	return out
 }
 
-// client returns a client that neither follows redirects nor uses a proxy for this machine.
-func (t healthTarget) client() *http.Client {
-	u, _ := url.Parse(t.url) // was checked
-	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true,
-		TLSClientConfig: &tls.Config{ServerName: t.name, MinVersion: tls.VersionTLS12},
-	}
-	if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
-		transport.TLSClientConfig.InsecureSkipVerify = true // no secret is sent, and the certificate names another host
+// healthClient returns a client that does not follow redirects.
+func healthClient(host string) *http.Client {
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		// No secret is sent, and the certificate names another host.
+		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}
 	}
 	return &http.Client{
 		Transport:     transport,
