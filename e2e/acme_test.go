@@ -25,7 +25,7 @@ import (
 )
 
 // pebbleVersion is that of Pebble, the ACME server that Let's Encrypt has for tests.
-const pebbleVersion = "v2.8.0"
+const pebbleVersion = "v2.10.1"
 
 // pebblePrograms builds Pebble and its DNS server once.
 var pebblePrograms = sync.OnceValues(func() (string, error) {

@@ -25,7 +25,7 @@ func TestACMESettingsAreChecked(t *testing.T) {
 		{[]string{"--acme", "a.example:443"}, "without a scheme or port"},
 		{[]string{"--acme", "localhost"}, "must name domains"},
 		{[]string{"--acme", "a..example"}, "must name domains"},
-		{[]string{"--acme", "-a.example"}, "must name domains"},
+		{[]string{"--acme=-a.example"}, "must name domains"},
 		{[]string{"--acme", "bücher.example"}, "in ASCII"},
 		{[]string{"--acme", strings.Repeat("a.example,", 50) + "b.example"}, "at most 50"},
 		{[]string{"--acme-email", "a@b.example"}, "--acme-email is for --acme"},
