@@ -46,7 +46,7 @@ func (r *release) archive(p platform, binary string, x extras) error {
 		}
 		files = append(files, file{name, 0o644, text})
 	}
-	write, suffix := writeTarGz, p.name()+".tar.gz"
+	write, suffix := r.writeTarGz, p.name()+".tar.gz"
 	if p.os == "windows" {
 		write, suffix = writeZip, p.name()+".zip"
 	}
@@ -71,8 +71,12 @@ func inFolder(folder string, files []file) []file {
 }
 
 // writeTarGz writes a compressed archive without anything of this machine: no owner, and one time.
-func writeTarGz(w io.Writer, files []file, when time.Time) error {
-	z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+func (r *release) writeTarGz(w io.Writer, files []file, when time.Time) error {
+	level := gzip.BestCompression
+	if r.quick {
+		level = gzip.BestSpeed
+	}
+	z, err := gzip.NewWriterLevel(w, level)
 	if err != nil {
 		return err
 	}
@@ -139,7 +143,7 @@ func writeZip(w io.Writer, files []file, when time.Time) error {
 func gzipped(body []byte) []byte {
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
-	_, _ = z.Write(body)                                 // to memory
+	_, _ = z.Write(body)                                  // to memory
 	_ = z.Close()
 	return b.Bytes()
 }

@@ -54,6 +54,9 @@ func (r *release) run(env []string, name string, args ...string) ([]byte, error)
 
 // goEnv fixes what changes the result of a build. The rest is the caller's.
 func (r *release) goEnv(p platform) []string {
+	if r.quick {
+		return nil
+	}
 	env := []string{
 		"CGO_ENABLED=0", "GOOS=" + p.os, "GOARCH=" + p.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOWORK=off",
 		"GOEXPERIMENT=",
@@ -69,10 +72,21 @@ func (r *release) goEnv(p platform) []string {
 func (r *release) build(work string, p platform) (string, error) {
 	r.say("binary for %s", p)
 	out := filepath.Join(work, p.name(), p.program())
-	_, err := r.run(r.goEnv(p), "go", "build", "-trimpath", "-buildvcs=false",
-		"-ldflags", "-s -w -buildid= -X github.com/parley-dev/parley/internal/app.version="+r.version,
-		"-o", out, "./cmd/parley")
+	ldflags := "-s -w -buildid= -X github.com/parley-dev/parley/internal/app.version=" + r.version
+	if r.quick {
+		ldflags += " -linkmode external -extldflags -static"
+	}
+	_, err := r.run(r.goEnv(p), "go", append(r.goBuild("build"), "-ldflags", ldflags, "-o", out, "./cmd/parley")...)
 	return out, err
+}
+
+// goBuild returns the arguments of the go command that compile.
+func (r *release) goBuild(verb string) []string {
+	args := []string{verb, "-buildvcs=false"}
+	if !r.quick {
+		args = append(args, "-trimpath")
+	}
+	return args
 }
 
 // extras are the files beside the binary.
@@ -86,7 +100,7 @@ func (r *release) extras(work string) (extras, error) {
 	host := platform{runtime.GOOS, runtime.GOARCH}
 	program, dir := filepath.Join(work, "host", host.program()), filepath.Join(work, "man")
 	x := extras{completions: map[string][]byte{}}
-	if _, err := r.run(r.goEnv(host), "go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./cmd/parley"); err != nil {
+	if _, err := r.run(r.goEnv(host), "go", append(r.goBuild("build"), "-o", program, "./cmd/parley")...); err != nil {
 		return x, err
 	}
 	for _, shell := range []string{"bash", "zsh", "fish"} {
@@ -96,8 +110,8 @@ func (r *release) extras(work string) (extras, error) {
 		}
 		x.completions[shell] = script
 	}
-	if _, err := r.run(r.goEnv(host), "go", "run", "-buildvcs=false", "./scripts/manpages", "-out", dir,
-		"-version", r.version, "-date", r.when.Format(time.DateOnly)); err != nil {
+	if _, err := r.run(r.goEnv(host), "go", append(r.goBuild("run"), "./scripts/manpages", "-out", dir,
+		"-version", r.version, "-date", r.when.Format(time.DateOnly))...); err != nil {
 		return x, err
 	}
 	entries, err := os.ReadDir(dir) // sorted

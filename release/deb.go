@@ -42,8 +42,12 @@ func (r *release) debianPackage(work string, p platform, binary string, x extras
 		return err
 	}
 	out := filepath.Join(r.out, fmt.Sprintf("parley_%s_%s.deb", debianVersion(r.version), p.arch))
+	compress := []string{"-Zxz", "-z4", "--threads-max=1"}
+	if r.quick {
+		compress = []string{"-Zgzip", "-z1"}
+	}
 	_, err = r.run([]string{fmt.Sprintf("SOURCE_DATE_EPOCH=%d", r.when.Unix())}, "dpkg-deb",
-		"--root-owner-group", "-Zxz", "-z4", "--threads-max=1", "--build", stage, out)
+		append(compress, "--root-owner-group", "--build", stage, out)...)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -97,7 +98,9 @@ func TestKustomizationsNameEveryFile(t *testing.T) {
 // TestManifestsSetKnownVariables compares the variables with the settings of the server.
 func TestManifestsSetKnownVariables(t *testing.T) {
 	t.Parallel()
-	help, err := theRelease(t).run(nil, "go", "run", "-buildvcs=false", "./cmd/parley", "serve", "--help")
+	r := newTestRelease("")
+	help, err := r.run(r.goEnv(platform{runtime.GOOS, runtime.GOARCH}), "go",
+		append(r.goBuild("run"), "./cmd/parley", "serve", "--help")...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -172,7 +173,12 @@ func (r *release) layer(files []file) (v1.Layer, error) {
 		return nil, err
 	}
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil }
-	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
+	level := gzip.BestCompression
+	if r.quick {
+		level = gzip.BestSpeed
+	}
+	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(level),
+		tarball.WithCompressedCaching)
 }
 
 // readTree returns all files below a folder, in order.

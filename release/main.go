@@ -52,7 +52,10 @@ type release struct {
 	when      time.Time
 	platforms []platform
 	cache     string // GOCACHE; that of the caller if empty
-	say       func(format string, args ...any)
+	// quick is for tests: the program is compiled as in all other tests, so that nothing is compiled twice,
+	// and linked statically. Files are compressed less.
+	quick bool
+	say   func(format string, args ...any)
 }
 
 func newRelease(root, out, version string, platforms []string) (*release, error) {

@@ -50,7 +50,7 @@ func newTestRelease(out string, platforms ...platform) *release {
 	}
 	return &release{
 		root: root, out: out, version: "1.2.3-rc.1", when: time.Date(2026, 1, 31, 12, 30, 45, 0, time.UTC),
-		platforms: platforms, say: func(string, ...any) {},
+		platforms: platforms, say: func(string, ...any) {}, quick: !soak(),
 	}
 }
 

@@ -41,6 +41,7 @@ func manPage(n *kong.Node, version string, date time.Time) []byte {
 	p := &page{}
 	p.line(".TH %s 1 %s %s %s", quoted(strings.ToUpper(pageName(n))), quoted(date.UTC().Format(time.DateOnly)),
 		quoted("parley "+version), quoted("Parley"))
+	p.line(".nh\n.ad l") // neither hyphens in names nor wide spaces
 	p.section("Name")
 	p.line(`%s \- %s`, roff(pageName(n)), roff(strings.TrimSuffix(n.Help, ".")))
 	p.section("Synopsis")
