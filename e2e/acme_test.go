@@ -71,7 +71,15 @@ func startPebble(t *testing.T, lifetime time.Duration) *pebble {
 		t.Fatal(err)
 	}
 	background(t, filepath.Join(bin, "pebble-challtestsrv"), "-defaultIPv4", "127.0.0.1", "-defaultIPv6", "",
-		"-dns01", loopback(dns), "-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "", "-management", loopback(freePort(t)))
+		"-dnsserver", loopback(dns), "-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "", "-management",
+		loopback(freePort(t)))
+	eventually(t, soon, "the DNS server is ready", func() bool {
+		conn, err := net.Dial("tcp", loopback(dns))
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
 	background(t, filepath.Join(bin, "pebble"), "-config", filepath.Join(dir, "config.json"), "-dnsserver", loopback(dns))
 	p.directory = "https://" + loopback(listen) + "/dir"
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}

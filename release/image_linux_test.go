@@ -53,8 +53,8 @@ func unpack(t *testing.T, r io.Reader, dir string) {
 	}
 }
 
-// theImage reads the image for this machine back from the OCI archive.
-func theImage(t *testing.T) v1.Image {
+// readImage reads the image for this machine back from the OCI archive.
+func readImage(t *testing.T) v1.Image {
 	t.Helper()
 	f, err := os.Open(theRelease(t).path("oci.tar"))
 	if err != nil {
@@ -91,11 +91,31 @@ func theImage(t *testing.T) v1.Image {
 	return img
 }
 
+// checkDocker compares the archive for docker load with the image.
+func checkDocker(t *testing.T, img v1.Image) {
+	t.Helper()
+	docker, err := tarball.ImageFromPath(theRelease(t).path("docker_"+runtime.GOARCH+".tar"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Image(docker); err != nil {
+		t.Error(err)
+	}
+	want, err := img.ConfigName()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := docker.ConfigName(); err != nil || got != want {
+		t.Errorf("the image for docker load has the id %s, %v; want %s, as in the OCI archive", got, err, want)
+	}
+}
+
 // TestImageServes runs the image as a container runtime does: its layers are the root, and its
 // configuration says what runs, as whom and with which environment.
 func TestImageServes(t *testing.T) {
 	t.Parallel()
-	img := theImage(t)
+	img := readImage(t)
+	checkDocker(t, img)
 	cfg, err := img.ConfigFile()
 	if err != nil {
 		t.Fatal(err)
@@ -136,23 +156,9 @@ func TestImageServes(t *testing.T) {
 	if err := s.stop(); err != nil {
 		t.Errorf("stop: %v", err)
 	}
-}
 
-func TestHealthCheckFailsWithoutAServer(t *testing.T) {
-	t.Parallel()
-	img := theImage(t)
-	cfg, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	root := t.TempDir()
-	if err := os.Chmod(root, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	layers := mutate.Extract(img)
-	unpack(t, layers, root)
-	_ = layers.Close()
-	s := startInside(t, root, cfg.Config.User, cfg.Config.Env, cfg.Config.Healthcheck.Test[1:]...)
+	// Without a server, the health check fails.
+	s = startInside(t, root, c.User, c.Env, c.Healthcheck.Test[1:]...)
 	select {
 	case err := <-s.done:
 		if err == nil || !strings.Contains(s.words(), "http://127.0.0.1:8080 is not ready: ") {
@@ -160,25 +166,5 @@ func TestHealthCheckFailsWithoutAServer(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Error("the health check does not end")
-	}
-}
-
-// TestImageForDocker reads the archive for docker load.
-func TestImageForDocker(t *testing.T) {
-	t.Parallel()
-	r := theRelease(t)
-	img, err := tarball.ImageFromPath(r.path("docker_"+runtime.GOARCH+".tar"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := validate.Image(img); err != nil {
-		t.Error(err)
-	}
-	want, err := theImage(t).ConfigName()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := img.ConfigName(); err != nil || got != want {
-		t.Errorf("the image has the id %s, %v; want %s, as in the OCI archive", got, err, want)
 	}
 }

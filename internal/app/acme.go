@@ -41,14 +41,36 @@ func (s *Server) newACME() (*tls.Config, error) {
 	for i, d := range domains {
 		domains[i] = strings.ToLower(d)
 	}
-	s.certs = &certificates{domains: domains, log: s.log, manager: &autocert.Manager{
+	s.certs = &certificates{domains: domains, log: s.log}
+	s.certs.manager = &autocert.Manager{
 		Prompt: autocert.AcceptTOS, Cache: certCache{s}, Client: client, Email: s.cfg.ACMEEmail,
-		HostPolicy: autocert.HostWhitelist(domains...),
-	}}
+		HostPolicy: s.certs.allow,
+	}
 	return &tls.Config{
 		GetCertificate: s.certs.forClient, GetConfigForClient: noteHello, MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"h2", "http/1.1", acme.ALPNProto}, // the last one is for challenges
 	}, nil
+}
+
+// domain returns the domain of --acme that a Host header or a server name is, or "".
+func (c *certificates) domain(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if !slices.Contains(c.domains, host) {
+		return ""
+	}
+	return host
+}
+
+// allow is the policy of the manager: nothing is ordered or answered for other hosts. Challenges over HTTP
+// come with the port, unless it is 80.
+func (c *certificates) allow(_ context.Context, host string) error {
+	if c.domain(host) == "" {
+		return fmt.Errorf("the host %q is not one of --acme", host)
+	}
+	return nil
 }
 
 // forClient returns the certificate for a handshake. A client that names no host gets that of the first
@@ -209,14 +231,9 @@ func (s *Server) openACMEHTTP(ctx context.Context) error {
 // redirectToHTTPS redirects reads. Other requests are refused: they may have sent a key without
 // encryption, and the sender should notice.
 func (s *Server) redirectToHTTPS(w http.ResponseWriter, r *http.Request) {
-	host := r.Host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	path := r.URL.RequestURI()
+	host, path := s.certs.domain(r.Host), r.URL.RequestURI()
 	switch {
-	case !slices.Contains(s.certs.domains, host) || !strings.HasPrefix(path, "/"):
+	case host == "" || !strings.HasPrefix(path, "/"):
 		http.Error(w, "This server does not serve this host.", http.StatusMisdirectedRequest)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		http.Error(w, "Use https. If the request contained a key, revoke it: it was not encrypted.", http.StatusBadRequest)
