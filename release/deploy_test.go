@@ -50,13 +50,9 @@ func documents(t *testing.T, name string) (out []map[string]any) {
 // TestManifestsFitKubernetes checks the manifests against the schemas of Kubernetes.
 func TestManifestsFitKubernetes(t *testing.T) {
 	t.Parallel()
-	venv, err := exec.Command("../scripts/venv", "requirements.txt").Output()
-	if err != nil {
-		t.Fatalf("scripts/venv: %v", err)
-	}
+	checker := filepath.Join(venv(t), "bin", "kubernetes-validate")
 	validate := func(names ...string) ([]byte, error) {
-		return exec.Command(filepath.Join(strings.TrimSpace(string(venv)), "bin", "kubernetes-validate"),
-			append([]string{"--strict"}, names...)...).CombinedOutput()
+		return exec.Command(checker, append([]string{"--strict"}, names...)...).CombinedOutput()
 	}
 	manifests := slices.DeleteFunc(files(t, "deploy/kubernetes/*/*.yaml"), func(name string) bool {
 		return filepath.Base(name) == "kustomization.yaml" // no object of the cluster

@@ -69,6 +69,16 @@ func theRelease(t *testing.T) *release {
 	return r
 }
 
+// venv returns the virtual environment with the checkers.
+func venv(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("../scripts/venv", "requirements.txt").Output()
+	if err != nil {
+		t.Fatalf("scripts/venv: %v", err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
 func TestDescribedVersion(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
@@ -257,6 +267,14 @@ func TestBillListsTheModules(t *testing.T) {
 	var doc sbom
 	if err := json.Unmarshal(text, &doc); err != nil {
 		t.Fatal(err)
+	}
+	check := exec.Command(filepath.Join(venv(t), "bin", "python"), "-c", `import sys
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+sys.exit(str(JsonStrictValidator(SchemaVersion.V1_6).validate_str(sys.stdin.read()) or "") or 0)`)
+	check.Stdin = bytes.NewReader(text)
+	if out, err := check.CombinedOutput(); err != nil {
+		t.Errorf("not a valid document: %v\n%s", err, out)
 	}
 	if c := doc.Metadata.Component; c.Version != r.version || len(c.Hashes) != 1 {
 		t.Errorf("the application is %+v", c)
