@@ -8,6 +8,8 @@ RACE ?= ./internal/...
 # How long each fuzz target runs, and the arguments of 'make bench'.
 FUZZTIME ?= 30s
 BENCH ?=
+# Arguments of 'make release', such as '-platforms linux/amd64'.
+RELEASE ?=
 # Pattern of the page names for 'make screenshots'.
 PAGES ?=
 
@@ -21,6 +23,10 @@ help: ## list the targets
 build: ## build bin/parley
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/parley ./cmd/parley
 
+.PHONY: release
+release: ## build the archives, packages and images of all platforms in dist/ (5 minutes on 2 cores)
+	cd release && $(GO) run -buildvcs=false . $(RELEASE)
+
 .PHONY: deps
 deps: ## install missing dependencies of the tests: PostgreSQL, haproxy, pgbouncer, Chromium, Node.js, Python
 	@scripts/deps
@@ -28,6 +34,7 @@ deps: ## install missing dependencies of the tests: PostgreSQL, haproxy, pgbounc
 .PHONY: test
 test: deps ## run all tests on SQLite and PostgreSQL (under 15 minutes on 2 cores)
 	$(GO) test -count=1 -timeout 40m ./...
+	cd release && $(GO) test -count=1 -timeout 20m ./...
 
 .PHONY: check
 check: ## run the fast tests: SQLite only, no end-to-end tests (under a minute on 2 cores)
@@ -45,10 +52,12 @@ sdkcheck: ## check the OpenAPI document with generators, linters and schemathesi
 .PHONY: lint
 lint: ## run golangci-lint with .golangci.yml (the first run builds it, which takes minutes)
 	$(GOLANGCI) run ./...
+	cd release && $(GOLANGCI) run --config ../.golangci.yml ./...
 
 .PHONY: fmt
 fmt: ## format the code
 	$(GOLANGCI) fmt
+	cd release && $(GOLANGCI) fmt --config ../.golangci.yml
 
 .PHONY: vuln
 vuln: ## look for known vulnerabilities (network)
@@ -59,10 +68,12 @@ bench: deps ## run the benchmarks; BENCH='-quick', '-only a2a', '-only events', 
 	$(GO) run ./bench $(BENCH)
 
 .PHONY: soak
-soak: deps ## run the long tests: load, 20 crashes per engine, 10,000 streams, 5 rounds of chaos, attacks
+soak: deps ## run the long tests: load, 20 crashes per engine, 10,000 streams, 5 rounds of chaos, attacks, packages
+	@scripts/deps soak
 	PARLEY_LOAD_SECONDS=60 PARLEY_CRASH_ROUNDS=20 PARLEY_STREAMS=10000 PARLEY_CHAOS_ROUNDS=5 \
 		$(GO) test -count=1 -timeout 60m -v -run 'Load|Crash|Streams|Chaos' ./e2e
 	PARLEY_SIEGE=soak $(GO) test -count=1 -timeout 60m -v -run 'Siege|ExampleWorkers' ./e2e
+	cd release && PARLEY_SOAK=1 $(GO) test -count=1 -timeout 60m -v ./...
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (30s)
@@ -98,4 +109,4 @@ openapi: ## generate api/openapi.yaml from the code
 
 .PHONY: clean
 clean: ## remove build artifacts
-	rm -rf bin build cover.out
+	rm -rf bin build dist cover.out

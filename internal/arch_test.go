@@ -24,7 +24,7 @@ const module = "github.com/parley-dev/parley/"
 // layers are listed from the outside in. A package may import packages of later layers, but not
 // of its own layer or an earlier one.
 var layers = [][]string{
-	{"cmd/parley", "bench", "e2e", "e2e/cli", "e2e/browser", "e2e/corpus"},
+	{"cmd/parley", "scripts/manpages", "bench", "e2e", "e2e/cli", "e2e/browser", "e2e/corpus"},
 	{"internal/cli"},
 	{"internal/app"},
 	{"internal/doctor", "internal/telemetry"},
@@ -385,7 +385,7 @@ func walk(t *testing.T, visit func(path string)) {
 		switch {
 		case err != nil:
 			return fmt.Errorf("walk %s: %w", path, err)
-		case d.IsDir() && slices.Contains([]string{".git", "bin", "build", "parley-data"}, d.Name()):
+		case d.IsDir() && slices.Contains([]string{".git", "bin", "build", "dist", "parley-data"}, d.Name()):
 			return fs.SkipDir
 		case !d.Type().IsRegular() || path == "parley" || path == ".git" || // a file in a worktree
 			slices.Contains([]string{".test", ".prof", ".out"}, filepath.Ext(path)):

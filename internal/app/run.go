@@ -52,11 +52,13 @@ func run(ctx context.Context, cfg config.Config, out Output, demo *stage) error 
 	for _, d := range s.sides {
 		log.Info("serving "+d.name, "address", d.url())
 	}
+	notifyService(log, serviceReady)
 	select {
 	case <-ctx.Done():
 		log.Info("stopping", "timeout", cfg.ShutdownTimeout.String())
 	case err = <-s.failed:
 	}
+	notifyService(log, serviceStopping)
 	if serr := s.Shutdown(); err == nil {
 		err = serr
 	}
@@ -73,7 +75,7 @@ func (s *Server) warnIfExposed() {
 		return
 	}
 	s.log.Warn("other machines can reach this server without TLS, so keys are not encrypted; "+
-		"use --tls-cert and --tls-key, or put a TLS proxy in front and name it with --public-url https://…",
+		"use --acme, or --tls-cert and --tls-key, or put a TLS proxy in front and name it with --public-url https://…",
 		slog.String("address", s.listener.Addr().String()))
 }
 

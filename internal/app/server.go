@@ -88,6 +88,8 @@ type Server struct {
 	issuers  []*sso.Provider // external identity providers
 	external *sso.Verifier   // verifies their access tokens; nil: none are accepted
 
+	certs *certificates // nil: no --acme
+
 	stopping   atomic.Bool
 	failed     chan error // the error that ended serving unexpectedly
 	endWork    context.CancelFunc
@@ -109,7 +111,7 @@ type settings struct {
 
 func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, t settings) (_ *Server, err error) {
 	s := &Server{
-		cfg: cfg, log: log, now: t.now, cost: t.cost, files: maxFiles(), unlock: func() {}, failed: make(chan error, 3),
+		cfg: cfg, log: log, now: t.now, cost: t.cost, files: maxFiles(), unlock: func() {}, failed: make(chan error, 4),
 		stage: t.demo,
 	}
 	defer func() {
@@ -118,7 +120,7 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, t setti
 		}
 	}()
 	// Validate the configuration before opening the store.
-	tlsConfig, err := newTLS(cfg, log, Now)
+	tlsConfig, err := s.newTLS(Now)
 	if err != nil {
 		return nil, err
 	}
@@ -138,6 +140,9 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, t setti
 	}
 	s.listener = newGuard(l, maxConns(s.files), log)
 	if s.metricsSide, err = s.openSide(ctx, cfg.MetricsListen, "--metrics-listen", "metrics", "/metrics"); err != nil {
+		return nil, err
+	}
+	if err := s.openACMEHTTP(ctx); err != nil {
 		return nil, err
 	}
 	debug, err := s.openSide(ctx, cfg.DebugListen, "--debug-listen", "profiles", "/debug/pprof/")
@@ -310,6 +315,11 @@ func (s *Server) Start() {
 	}
 	for _, d := range s.sides {
 		s.background.Go(func() { s.serveSide(d) })
+	}
+	if s.certs != nil {
+		for _, domain := range s.certs.domains {
+			s.background.Go(func() { s.certs.run(ctx, domain) })
+		}
 	}
 	s.background.Go(func() {
 		var err error

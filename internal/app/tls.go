@@ -7,8 +7,6 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"github.com/parley-dev/parley/internal/config"
 )
 
 // certCheck is the minimum time between two checks for a renewed certificate.
@@ -28,11 +26,14 @@ type certificate struct {
 
 // newTLS loads the certificate, so that a bad one is found before the store is opened. It
 // returns nil for plain HTTP.
-func newTLS(cfg config.Config, log *slog.Logger, now func() time.Time) (*tls.Config, error) {
-	if !cfg.TLS() {
+func (s *Server) newTLS(now func() time.Time) (*tls.Config, error) {
+	switch {
+	case s.cfg.UsesACME():
+		return s.newACME()
+	case !s.cfg.TLS():
 		return nil, nil
 	}
-	c := &certificate{certFile: cfg.TLSCert, keyFile: cfg.TLSKey, log: log, now: now}
+	c := &certificate{certFile: s.cfg.TLSCert, keyFile: s.cfg.TLSKey, log: s.log, now: now}
 	if err := c.load(); err != nil {
 		return nil, fmt.Errorf("cannot use --tls-cert and --tls-key: %w", err)
 	}

@@ -50,7 +50,8 @@ func TestRenewedCertificateIsTakenUpWithoutARestart(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	cfg := config.Config{TLSCert: filepath.Join(dir, "cert.pem"), TLSKey: filepath.Join(dir, "key.pem")}
 	writeCert(t, cfg, 1, now)
-	tlsConfig, err := newTLS(cfg, slog.New(slog.DiscardHandler), func() time.Time { return now })
+	server := &Server{cfg: cfg, log: slog.New(slog.DiscardHandler)}
+	tlsConfig, err := server.newTLS(func() time.Time { return now })
 	if err != nil {
 		t.Fatal(err)
 	}

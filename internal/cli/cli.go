@@ -70,6 +70,7 @@ type root struct {
 	Org     orgCmd     `cmd:"" help:"Create and list orgs, the tenants of a store." group:"operator"`
 	Admin   adminCmd   `cmd:"" help:"Make a link with which a user sets a password." group:"operator"`
 
+	Health     healthCmd     `cmd:"" help:"Ask a server whether it is ready; exit code 1 if not." group:"more"`
 	MCP        mcpCmd        `cmd:"" name:"mcp" help:"Offer the tools of a server to a local MCP client." group:"more"`
 	Completion completionCmd `cmd:"" help:"Print a completion script for bash, zsh or fish." group:"more"`
 	Explain    helpCmd       `cmd:"" name:"help" help:"Show the help of a command." group:"more"`

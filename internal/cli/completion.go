@@ -50,6 +50,8 @@ _parley() {
   compadd -- $candidates
 }
 compdef _parley parley
+# In a folder of $fpath, the first use loads this file as the function.
+if [ "$funcstack[1]" = _parley ]; then _parley "$@"; fi
 `,
 	"fish": `complete -c parley -f -a '(parley __complete (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
 `,

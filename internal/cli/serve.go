@@ -21,11 +21,13 @@ func (serveCmd) Help() string {
 		"parley serve",
 		"parley serve --demo",
 		"parley serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --data /var/lib/parley",
+		"parley serve --acme parley.example --acme-email admin@parley.example --data /var/lib/parley",
 		"parley serve --database postgres://parley@db/parley --public-url https://parley.example --log-format json",
 	)
 }
 
 func (c *serveCmd) Run(e *env) error {
+	c.CompleteACME(config.SourceOf(e.kong, "listen") != config.FromDefault)
 	out := app.Output{Stdout: e.stdout, Stderr: e.stderr, JSON: c.JSON}
 	if !c.Demo {
 		return app.Run(e.ctx, c.Config, out)

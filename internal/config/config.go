@@ -32,7 +32,8 @@ type Config struct {
 	CORSOrigins    []string `name:"cors-origins" env:"PARLEY_CORS_ORIGINS" placeholder:"ORIGIN"`
 	TLSCert        string   `name:"tls-cert" env:"PARLEY_TLS_CERT" placeholder:"FILE"`
 	TLSKey         string   `name:"tls-key" env:"PARLEY_TLS_KEY" placeholder:"FILE"`
-	RateLimit      int      `default:"100" env:"PARLEY_RATE_LIMIT" placeholder:"N"`
+	ACME           `embed:""`
+	RateLimit      int `default:"100" env:"PARLEY_RATE_LIMIT" placeholder:"N"`
 
 	MaxRequests            int           `default:"768" env:"PARLEY_MAX_REQUESTS" placeholder:"N"`
 	MaxStreams             int           `default:"12000" env:"PARLEY_MAX_STREAMS" placeholder:"N"`
@@ -96,7 +97,7 @@ func Default() Config {
 		CardBindings: []string{"jsonrpc", "http+json"},
 		EchoAgent:    true, TaskRetention: 30 * 24 * time.Hour, EventRetention: 90 * 24 * time.Hour,
 		IdempotencyRetention: 24 * time.Hour,
-		Push:                 true, ClientDocuments: true, Quotas: DefaultQuotas(),
+		Push:                 true, ClientDocuments: true, Quotas: DefaultQuotas(), ACME: DefaultACME(),
 		TokenLifetime: 15 * time.Minute, RefreshLifetime: 30 * 24 * time.Hour,
 		ShutdownTimeout: 30 * time.Second, LogFormat: "text", LogLevel: "info",
 	}
@@ -189,7 +190,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--log-format must be text or json; it is %q", c.LogFormat)
 	}
 	if err := errors.Join(checkCardBindings(c.CardBindings), c.Quotas.Validate(), c.validateDatabase(),
-		c.validateRetention()); err != nil {
+		c.validateRetention(), c.validateACME()); err != nil {
 		return err
 	}
 	_, err := c.Level()
@@ -317,4 +318,4 @@ func (c *Config) Level() (slog.Level, error) {
 }
 
 // TLS reports whether the server serves HTTPS itself.
-func (c *Config) TLS() bool { return c.TLSCert != "" }
+func (c *Config) TLS() bool { return c.TLSCert != "" || c.UsesACME() }

@@ -26,6 +26,14 @@ var help = map[string]string{
 		"https://app.example; * is any. Cookies of other origins are never accepted.",
 	"PARLEY_TLS_CERT": "Certificate (PEM) to serve HTTPS with.",
 	"PARLEY_TLS_KEY":  "Private key (PEM) of --tls-cert.",
+	"PARLEY_ACME": "Domains of this server, separated by commas: it gets certificates for them from Let's Encrypt, or " +
+		"--acme-directory, and renews them. It then listens on :443 unless --listen is given. You accept the terms of " +
+		"the certificate authority.",
+	"PARLEY_ACME_EMAIL":     "E-mail address for the certificate authority of --acme.",
+	"PARLEY_ACME_DIRECTORY": "Directory URL of the certificate authority of --acme; ${default} if not given.",
+	"PARLEY_ACME_CA":        "Certificates (PEM) to trust for --acme-directory, for a private certificate authority.",
+	"PARLEY_ACME_HTTP_LISTEN": "Address on which challenges of --acme are answered over plain HTTP, and other requests " +
+		"redirected to HTTPS; ${default} if not given, and off for none.",
 	"PARLEY_RATE_LIMIT": "Requests per second of one principal, with bursts of five times as many; ${default} if " +
 		"not given, and 0 turns the limit off.",
 	"PARLEY_MAX_REQUESTS": "Concurrent requests, without streams and waiting requests; workers have a separate " +

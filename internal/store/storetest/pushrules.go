@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -196,5 +197,29 @@ func testSecrets(w *world) {
 	}
 	if v, err := w.store.Secret(w.Context(), "other", "x"); err != nil || v != "x" {
 		w.Errorf("other secret = %q, %v, want x", v, err)
+	}
+}
+
+// testKeptSecrets: a secret that is kept replaces the one before, and can be removed.
+func testKeptSecrets(w *world) {
+	ctx := w.Context()
+	if v, err := w.store.KeptSecret(ctx, "cert"); !errors.Is(err, errs.ErrNotFound) {
+		w.Errorf("before: %q, %v, want not found", v, err)
+	}
+	for _, want := range []string{"first", "second"} {
+		w.must(w.store.KeepSecret(ctx, "cert", want))
+		if v, err := w.store.KeptSecret(ctx, "cert"); err != nil || v != want {
+			w.Errorf("kept secret = %q, %v, want %q", v, err, want)
+		}
+	}
+	w.must(w.store.KeepSecret(ctx, "certificate", "other"))
+	for range 2 { // removing nothing is fine
+		w.must(w.store.ForgetSecret(ctx, "cert"))
+	}
+	if v, err := w.store.KeptSecret(ctx, "cert"); !errors.Is(err, errs.ErrNotFound) {
+		w.Errorf("after: %q, %v, want not found", v, err)
+	}
+	if v, err := w.store.KeptSecret(ctx, "certificate"); err != nil || v != "other" {
+		w.Errorf("the other secret = %q, %v, want it untouched", v, err)
 	}
 }

@@ -128,6 +128,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"a mailbox is shared by its senders", testMailbox},
 		{"results of agents in this process are pushed", testPushInProcess},
 		{"secrets", testSecrets},
+		{"kept secrets", testKeptSecrets},
 		{"admins manage keys", testManageKeys},
 		{"administration is repeated once", testManageOnce},
 		{"administration is repeated once, also in a race", testRacingManageOnce},
