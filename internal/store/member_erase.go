@@ -178,7 +178,7 @@ func (s Identity) finishErasing(ctx context.Context, org string, gone erasing, a
 	}
 	for _, other := range others {
 		if other != org {
-			if err := s.rewriteEvents(ctx, other, w.pack); err != nil {
+			if err := s.rewriteEvents(ctx, other, w.foreign); err != nil {
 				return fmt.Errorf("erase from the events of another org: %w", err)
 			}
 		}

@@ -23,7 +23,8 @@ type wipe struct {
 	words       []string // to replace by the new name
 
 	newName string
-	values  *strings.Replacer // whole JSON strings that name the user anywhere
+	full    *strings.Replacer // whole JSON strings that name the user in other orgs
+	values  *strings.Replacer // and those in the own org
 	record  *strings.Replacer // and those in the record of the user
 }
 
@@ -37,12 +38,13 @@ func newWipe(org string, gone erasing, as *identity.Member) *wipe {
 			w.words = append(w.words, word)
 		}
 	}
-	values := []string{quoted(w.ref), quoted(w.newRef), quoted(org + "/" + w.ref), quoted(org + "/" + w.newRef)}
+	full := []string{quoted(org + "/" + w.ref), quoted(org + "/" + w.newRef)}
+	values := append([]string{quoted(w.ref), quoted(w.newRef)}, full...)
 	record := slices.Clone(values)
 	for _, member := range []string{`"id":`, `"user":`} {
 		record = append(record, member+quoted(w.id), member+quoted(w.newID))
 	}
-	w.values, w.record = strings.NewReplacer(values...), strings.NewReplacer(record...)
+	w.full, w.values, w.record = strings.NewReplacer(full...), strings.NewReplacer(values...), strings.NewReplacer(record...)
 	return w
 }
 
@@ -61,7 +63,13 @@ func quoted(s string) string {
 	return string(b)
 }
 
-// pack replaces the user in a pack of events.
+// foreign replaces the user in a pack of events of another org, which may have a user with the same id.
+func (w *wipe) foreign(text string) string {
+	before, after := "\t"+w.org+"/"+w.ref+"\t", "\t"+w.org+"/"+w.newRef+"\t"
+	return strings.ReplaceAll(w.full.Replace(text), before, after)
+}
+
+// pack replaces the user in a pack of events of the org.
 func (w *wipe) pack(text string) string {
 	if !strings.Contains(text, w.ref) && !strings.Contains(text, `"user":`+quoted(w.id)) {
 		return text
@@ -87,7 +95,7 @@ func (w *wipe) event(line string) string {
 		fields[7] = w.values.Replace(fields[7])
 	}
 	for i := 4; i <= 6; i++ { // subject, actor and scope
-		fields[i] = replaceWord(fields[i], w.ref, w.newRef)
+		fields[i] = w.refs(fields[i])
 	}
 	if strings.HasPrefix(fields[4], "key:") && strings.Contains(fields[7], quoted(w.newRef)) {
 		for _, word := range w.words { // the user may have named a key
@@ -99,11 +107,16 @@ func (w *wipe) event(line string) string {
 
 // text replaces the user in a sentence.
 func (w *wipe) text(s string) string {
-	s = replaceWord(s, w.ref, w.newRef)
+	s = w.refs(s)
 	for _, word := range w.words {
 		s = replaceWord(s, word, w.newName)
 	}
 	return s
+}
+
+// refs replaces references to the user.
+func (w *wipe) refs(s string) string {
+	return replaceWord(replaceWord(s, w.org+"/"+w.ref, w.org+"/"+w.newRef), w.ref, w.newRef)
 }
 
 // replaceWord replaces a text where no letter, digit or further part of an id is next to it.
@@ -135,7 +148,7 @@ func replaceWord(s, old, replacement string) string {
 	return out.String()
 }
 
-func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-' }
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-/", r) }
 
 // continues reports whether a word goes on. A dot ends a sentence, unless an id goes on behind it.
 func continues(rest string) bool {

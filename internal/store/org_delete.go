@@ -378,23 +378,26 @@ func (s *Store) forgetSenders(ctx context.Context, org string, progress func(tab
 	return nil
 }
 
-// replaceSenders replaces senders of an org in the records of tasks. Quotes in other values are
-// escaped, so that no other text matches.
+// replaceSenders replaces senders of an org in packs of events: in the records of tasks, and as actors.
+// Quotes and tabs in other values are escaped, so that no other text matches.
 func replaceSenders(text, org, gone, salt string) string {
-	const member = `"sender":"`
-	from := member + org + "/"
-	var out strings.Builder
-	for {
-		before, rest, found := strings.Cut(text, from)
-		out.WriteString(before)
-		if !found {
-			return out.String()
+	for _, around := range [][2]string{{`"sender":"`, `"`}, {"\t", "\t"}} {
+		from := around[0] + org + "/"
+		var out strings.Builder
+		for {
+			before, rest, found := strings.Cut(text, from)
+			out.WriteString(before)
+			if !found {
+				break
+			}
+			sender, after, _ := strings.Cut(rest, around[1])
+			kind, _, _ := strings.Cut(sender, ":")
+			out.WriteString(around[0] + gone + "/" + kind + ":former-" + pseudonym(salt, sender) + around[1])
+			text = after
 		}
-		sender, after, _ := strings.Cut(rest, `"`)
-		kind, _, _ := strings.Cut(sender, ":")
-		out.WriteString(member + gone + "/" + kind + ":former-" + pseudonym(salt, sender) + `"`)
-		text = after
+		text = out.String()
 	}
+	return text
 }
 
 // pseudonym returns a name that is the same for each text, as long as the salt is.

@@ -167,7 +167,31 @@ func (im *orgImport) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if err := im.hideBuiltin(ctx, conn); err != nil {
+		return err
+	}
 	return conn.exec("COMMIT")
+}
+
+// hideBuiltin makes built-in agents private whose public id the store has already. The first org of every
+// store has one.
+func (im *orgImport) hideBuiltin(ctx context.Context, conn *liteConn) error {
+	ids, err := strs(ctx, bareLite{conn}, `SELECT id FROM agents WHERE public_name = 1 AND builtin <> ''`)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		taken, err := some(ctx, im.store.eng, "agents", "id", "public_name = 1", []string{id})
+		if err != nil {
+			return err
+		}
+		if len(taken) > 0 {
+			if err := conn.exec(`UPDATE agents SET public = 0, public_name = 0 WHERE id = $1`, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // checkTable removes what is not imported, and returns an error if a row does not belong to the org.

@@ -62,6 +62,7 @@ func TestReplaceWord(t *testing.T) {
 		"user:ada, user:ada2, user:ada": "X, user:ada2, X",
 		"user:ada.b and superuser:ada":  "user:ada.b and superuser:ada",
 		`"user:ada-1" (user:ada)`:       `"user:ada-1" (X)`,
+		"other/user:ada, user:ada":      "other/user:ada, X",
 		"":                              "",
 	} {
 		if got := replaceWord(in, "user:ada", "X"); got != want {
@@ -75,9 +76,10 @@ func TestReplaceWord(t *testing.T) {
 
 func TestReplaceSenders(t *testing.T) {
 	t.Parallel()
-	text := `{"sender":"acme/user:ada","note":"{\"sender\":\"acme/user:ada\"}"}` + "\n" + `{"sender":"acme2/user:ada"}`
+	text := "1\ttask:1\tacme/user:ada\tadmins\t" + `{"sender":"acme/user:ada","note":"{\"sender\":\"acme/user:ada\"}"}` + "\n" + `{"sender":"acme2/user:ada"}`
 	got := replaceSenders(text, "acme", "~gone", "salt")
-	want := strings.Replace(text, `"acme/user:ada"`, `"~gone/user:former-`+pseudonym("salt", "user:ada")+`"`, 1)
+	former := "~gone/user:former-" + pseudonym("salt", "user:ada")
+	want := strings.Replace(strings.Replace(text, `"acme/user:ada"`, `"`+former+`"`, 1), "\tacme/user:ada\t", "\t"+former+"\t", 1)
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
