@@ -86,6 +86,9 @@ var missingCases = map[string][]missingCase{
 	"member enable":      {{[]string{"user:nope"}, []string{`user "nope" not found IN`}}},
 	"member promote":     {{[]string{"user:nope"}, []string{`user "nope" not found IN`}}},
 	"member demote":      {{[]string{"user:nope"}, []string{`user "nope" not found IN`}}},
+	"member erase": {
+		{[]string{"user:nope", "--yes"}, []string{`user "nope" not found IN`, "parley user list"}},
+	},
 	"invite create":      {{args: []string{"x"}}},
 	"invite list":        {{}},
 	"invite revoke":      {{[]string{"inv-nope"}, []string{`invitation "inv-nope" not found IN`, "parley invite list"}}},

@@ -195,7 +195,7 @@ func TestAPersonIsErased(t *testing.T) {
 	o.ada.get("/members/agent:scout").want(http.StatusOK).lacks("Erase for good")
 	o.ada.get("/members/user:bob").want(http.StatusOK, "Erase for good", `action="/orgs/acme/members/user:bob/erase"`)
 	o.ada.post("/members/user:bob/erase", "confirm", "bobby").
-		want(http.StatusUnprocessableEntity, `id="err-confirm"`, "must be bob", `<details id="erase" open>`)
+		want(http.StatusUnprocessableEntity, `id="err-confirm"`, "Must be bob", `<details id="erase" open>`)
 	o.ada.post("/members/user:bob/erase", "confirm", "bob").leads(o.ada, "The person was erased", "Former member ")
 	o.ada.get("/members/user:bob").want(http.StatusNotFound)
 	o.ada.get("/members").want(http.StatusOK, "Former member ").lacks("user:bob")
