@@ -595,7 +595,8 @@ func forgetsSenders(t *testing.T, cfg config.Config, before []byte) {
 			t.Errorf("the name of the org is still in %.300s", row)
 		}
 	}
-	if a, b := rowsOf(t, after), rowsOf(t, before); len(a) != len(b) || !strings.Contains(strings.Join(a, "\n"), `"~deleted-`) {
+	a, b := rowsOf(t, after), rowsOf(t, before)
+	if len(a) != len(b) || !strings.Contains(strings.Join(a, "\n"), `"~deleted-`) {
 		t.Errorf("main has %d rows, want %d, with the task that the other org had sent", len(a), len(b))
 	}
 	inOrder(t, cfg)

@@ -48,8 +48,8 @@ func TestAnOrgIsMovedAndDeleted(t *testing.T) {
 		Org        struct{ ID string }
 		ExportedAs string `json:"exported_as"`
 	}
-	if err := json.Unmarshal([]byte(must("org", "import", made.Path, "--as", "copy", "--data", to, "--json")), &imported); err != nil ||
-		imported.Org.ID != "copy" || imported.ExportedAs != "acme" {
+	said := must("org", "import", made.Path, "--as", "copy", "--data", to, "--json")
+	if err := json.Unmarshal([]byte(said), &imported); err != nil || imported.Org.ID != "copy" || imported.ExportedAs != "acme" {
 		t.Fatalf("imported %+v, %v", imported, err)
 	}
 	if list := must("user", "list", "--data", to, "--org", "copy"); !strings.Contains(list, "ada") {
@@ -103,7 +103,8 @@ func TestAMemberIsErased(t *testing.T) {
 		}
 		code, stdout, stderr := run(t, with("member", "erase", "user:"+name, "--yes", "--json")...)
 		var m struct{ Ref string }
-		if err := json.Unmarshal([]byte(stdout), &m); err != nil || code != exitOK || !strings.HasPrefix(m.Ref, "user:former-") {
+		if err := json.Unmarshal([]byte(stdout), &m); err != nil || code != exitOK ||
+			!strings.HasPrefix(m.Ref, "user:former-") {
 			t.Errorf("%d %s %s", code, stdout, stderr)
 		}
 		if code, _, stderr := run(t, with("member", "erase", "user:"+name, "--yes")...); code != exitFailed ||

@@ -44,7 +44,8 @@ func newWipe(org string, gone erasing, as *identity.Member) *wipe {
 	for _, member := range []string{`"id":`, `"user":`} {
 		record = append(record, member+quoted(w.id), member+quoted(w.newID))
 	}
-	w.full, w.values, w.record = strings.NewReplacer(full...), strings.NewReplacer(values...), strings.NewReplacer(record...)
+	w.full, w.values = strings.NewReplacer(full...), strings.NewReplacer(values...)
+	w.record = strings.NewReplacer(record...)
 	return w
 }
 
@@ -148,7 +149,9 @@ func replaceWord(s, old, replacement string) string {
 	return out.String()
 }
 
-func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-/", r) }
+func inWord(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-/", r)
+}
 
 // continues reports whether a word goes on. A dot ends a sentence, unless an id goes on behind it.
 func continues(rest string) bool {
@@ -189,7 +192,9 @@ func (s Identity) wipeTexts(ctx context.Context, w *wipe) error {
 		}
 	}
 	// Entries about the user can have earlier names.
-	earlier := func(text string) string { return saidName.ReplaceAllLiteralString(text, "name "+strconv.Quote(w.newName)) }
+	earlier := func(text string) string {
+		return saidName.ReplaceAllLiteralString(text, "name "+strconv.Quote(w.newName))
+	}
 	about := wipedColumns[0]
 	if err := s.wipeColumn(ctx, about.table, about.column, about.key[:], earlier, `target = $2`, w.org,
 		w.newRef); err != nil {
@@ -213,7 +218,7 @@ func (s Identity) wipeTexts(ctx context.Context, w *wipe) error {
 	}
 	// The index of subjects follows the log.
 	for {
-		n, err := (Events{s.db}).IndexSubjects(ctx, w.org)
+		n, err := Events(s).IndexSubjects(ctx, w.org)
 		if err != nil {
 			return err
 		}

@@ -16,11 +16,11 @@ func checkOrgs(ctx context.Context, s *Snapshot) (out []Finding, err error) {
 		text := ""
 		switch id, erasing := strings.CutPrefix(name, settingErasing); {
 		case erasing:
-			text = fmt.Sprintf("a member is being erased; if no command does it any more, run \"parley member erase user:%s\"", id)
+			text = fmt.Sprintf("a member is being erased; if that was interrupted, run \"parley member erase user:%s\"", id)
 		case name == settingDeleting:
-			text = fmt.Sprintf("the org is being deleted; if no command does it any more, run \"parley org delete %s\" again", org)
+			text = fmt.Sprintf("the org is being deleted; if that was interrupted, run \"parley org delete %s\" again", org)
 		case name == settingImporting:
-			text = fmt.Sprintf("the org is being imported; if no command does it any more, import it again, or run "+
+			text = fmt.Sprintf("the org is being imported; if that was interrupted, import it again, or run "+
 				"\"parley org delete %s\"", org)
 		default:
 			return nil

@@ -93,7 +93,8 @@ func TestMarkedOrgsAreRefused(t *testing.T) {
 			m := identity.Member{
 				Principal: identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}, Name: "Ada", CreatedAt: now,
 			}
-			_, err := s.Identity().CreateMember(ctx, m, identity.NewEntry(ctx, now, "acme", identity.MemberCreate, "user:ada", ""))
+			e := identity.NewEntry(ctx, now, "acme", identity.MemberCreate, "user:ada", "")
+			_, err := s.Identity().CreateMember(ctx, m, e)
 			if errs.KindOf(err) != errs.Conflict {
 				t.Errorf("a member joined an org that is being deleted: %v", err)
 			}
