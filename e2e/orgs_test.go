@@ -40,6 +40,11 @@ func TestOrgImportAndDeleteAreKilled(t *testing.T) {
 		if total, have := allProposals(t, r.base, s.key); total != want || len(have) != want {
 			t.Errorf("%d proposals and a total of %d after %d kills, want %d", len(have), total, imports, want)
 		}
+		var found struct{ Total int }
+		readPage(t, r.base+"/api/v1/orgs/main/proposals?q=repair&limit=1", s.key, &found)
+		if found.Total != want {
+			t.Errorf("a search finds %d proposals, want %d", found.Total, want)
+		}
 		r.stop(t)
 		deletions := killedUntil(t, "not found", append([]string{"org", "delete", "main", "--yes"}, e.data...)...)
 		parley("check")

@@ -180,7 +180,7 @@ var first = []string{
 }
 
 const (
-	purgeRows  = 500
+	purgeRows  = 250
 	purgeLarge = 50 // of tables whose rows can have megabytes
 )
 
@@ -492,7 +492,10 @@ func (s *Store) emptyLog(o Options) error {
 	if err != nil {
 		return err
 	}
-	// If a reader needs the log, the server empties it later.
-	_ = conn.exec("PRAGMA wal_checkpoint(TRUNCATE)")
+	// The first copies most pages without keeping servers from writing. If a reader needs the log, the
+	// server empties it later.
+	for _, mode := range []string{"PASSIVE", "TRUNCATE"} {
+		_ = conn.exec("PRAGMA wal_checkpoint(" + mode + ")")
+	}
 	return conn.close()
 }

@@ -64,19 +64,16 @@ func (im *orgImport) intoSQLite(ctx context.Context, o Options) (err error) {
 	if err := im.addEarly(ctx, step); err != nil {
 		return err
 	}
-	if err := im.store.indexAll(ctx); err != nil {
+	var proposals int64
+	if _, err := one(ctx, im.rows.reader, []any{&proposals}, `SELECT count(*) FROM proposals`); err != nil {
+		return err
+	}
+	// A server indexes only what it has added itself.
+	x := im.store.eng.(*lite).indexer
+	if err := x.catchUp(ctx, x.add(proposals)); err != nil {
 		return err
 	}
 	return im.addLast(ctx, step)
-}
-
-// indexAll waits until the text index has all proposals, also those that another process added.
-func (s *Store) indexAll(ctx context.Context) error {
-	e, ok := s.eng.(*lite)
-	if !ok {
-		return nil
-	}
-	return e.indexer.catchUp(ctx, e.indexer.add(1))
 }
 
 // addEarly adds the rows that nobody sees yet.
