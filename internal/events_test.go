@@ -36,6 +36,8 @@ const (
 var audited = map[string]reports{
 	"org.create":        silent("the log of the org begins with it"),
 	"retention.delete":  silent("records end with the time that the operator set; nobody acts"),
+	"org.import":        silent("the log of the org comes with it"),
+	"org.delete":        silent("nothing of the org remains, and so no log"),
 	"key.create":        emits(event.KeyCreated),
 	"key.revoke":        emits(event.KeyRevoked),
 	"key.rotate":        emits(event.KeyCreated, event.KeyRotated),
@@ -43,6 +45,7 @@ var audited = map[string]reports{
 	"member.update":     emits(event.MemberChanged, event.AgentChanged, event.KeyRevoked),
 	"member.disable":    emits(event.MemberDisabled, event.AgentDisabled),
 	"member.enable":     emits(event.MemberEnabled, event.AgentEnabled),
+	"member.erase":      emits(event.MemberErased),
 	"invitation.create": emits(event.InvitationCreated),
 	"invitation.revoke": emits(event.InvitationRevoked),
 	"invitation.accept": emits(event.InvitationAccepted, event.MemberCreated),
@@ -110,6 +113,7 @@ var operations = map[string]reports{
 	"change-member": emits(event.MemberChanged, event.MemberDisabled, event.MemberEnabled, event.AgentChanged,
 		event.AgentDisabled, event.AgentEnabled, event.KeyRevoked),
 	"create-member-link": silent(ownSignIn),
+	"erase-member":       emits(event.MemberErased),
 
 	"submit-proposal": emits(event.ProposalDrafted, event.ProposalSubmitted),
 	"change-proposal": emits(event.ProposalEdited, event.ProposalOpened, event.ProposalApproved, event.ProposalRejected,

@@ -31,6 +31,12 @@ func members(s *session) {
 	s.do("a link for nobody", "root", "POST "+org+"/members/user:nobody/link", "")
 	s.do("a link for too long", "root", "POST "+org+"/members/user:ann/link", `{"expires_in_seconds":6048000}`)
 	s.do("enable", "root", "PATCH "+org+"/members/user:bob", `{"disabled":false}`, "Idempotency-Key: e")
+	s.do("to erase", "root", "POST "+org+"/members", `{"kind":"user","id":"gone","name":"Gone"}`)
+	s.do("erase", "root", "DELETE "+org+"/members/user:gone", "")
+	s.do("erase again", "root", "DELETE "+org+"/members/user:gone", "")
+	s.do("erase oneself", "root", "DELETE "+org+"/members/user:root", "")
+	s.do("erase an agent", "root", "DELETE "+org+"/members/agent:members-bot", "")
+	s.do("erase without the scope", "ann", "DELETE "+org+"/members/user:bob", "")
 
 	s.do("invite", "root", "POST "+org+"/invitations",
 		`{"user":"cleo","name":"Cleo","admin":true,"expires_in_seconds":3600}`, "Idempotency-Key: i")

@@ -69,6 +69,7 @@ var finders = []struct {
 	{"access", regexp.MustCompile(`\bparley_at_[0-9A-Za-z]{36}\b`)},
 	{"secret", regexp.MustCompile(`\bparley_[0-9A-Za-z]{36}\b`)},
 	{"secret", regexp.MustCompile(`"(?:client_)?secret": ?"([^"]+)"`)},
+	{"former", regexp.MustCompile(`\bformer-([0-9a-f]{8})\b`)},
 	{"session", regexp.MustCompile(`\bsession-[0-9a-f]{12}\b`)},
 	{"refresh", regexp.MustCompile(`"refresh_token": ?"([^"]+)"`)},
 	{"code", regexp.MustCompile(`[?&]code=([^&\s"]+)`)},

@@ -25,6 +25,8 @@ type BackupTo struct {
 	Stdout io.Writer
 	// Keep is how many back-ups to keep in the folder; 0 means all. It counts files with such names only.
 	Keep int
+
+	prefix string // of the name in a folder; empty: parley
 }
 
 // Progress is called while a table is copied.
@@ -49,13 +51,21 @@ func Backup(ctx context.Context, cfg config.Store, to BackupTo, p Progress) (Bac
 		return BackedUp{}, err
 	}
 	defer func() { _ = s.Close() }()
-	out := BackedUp{Header: backup.Header{Version: Version(), Schema: s.Schema, Engine: s.Engine, CreatedAt: Now()}}
+	return to.save(s, "", func(b *backup.Writer) error { return s.Write(ctx, b, p) })
+}
+
+// save writes a back-up of the snapshot, of which fill writes the rows. org is set if they are those
+// of one org.
+func (to BackupTo) save(s *store.Snapshot, org string, fill func(*backup.Writer) error) (_ BackedUp, err error) {
+	out := BackedUp{
+		Header: backup.Header{Version: Version(), Schema: s.Schema, Engine: s.Engine, CreatedAt: Now(), Org: org},
+	}
 	write := func(w io.Writer) error {
 		b, err := backup.NewWriter(w, out.Header)
 		if err != nil {
 			return err
 		}
-		if err := s.Write(ctx, b, p); err != nil {
+		if err := fill(b); err != nil {
 			b.Abort()
 			return err
 		}
@@ -83,7 +93,11 @@ func (to BackupTo) path(at time.Time) (string, error) {
 		if err := os.MkdirAll(to.Dest, 0o700); err != nil {
 			return "", err
 		}
-		return filepath.Join(to.Dest, "parley-"+at.UTC().Format("20060102T150405Z")+".backup"), nil
+		prefix := to.prefix
+		if prefix == "" {
+			prefix = "parley"
+		}
+		return filepath.Join(to.Dest, prefix+"-"+at.UTC().Format("20060102T150405Z")+".backup"), nil
 	case to.Keep > 0:
 		return "", fmt.Errorf("--keep needs a folder, and %s is none; end its name with / to make it", to.Dest)
 	case err == nil:
@@ -168,7 +182,7 @@ func Restore(ctx context.Context, cfg config.Store, from io.Reader, dry bool, p 
 	}
 	defer r.Close()
 	out := Restored{Header: r.Header(), Store: StoreName(cfg)}
-	if dry {
+	if dry && out.Org == "" {
 		err = r.Verify(p)
 	} else {
 		err = store.Restore(ctx, storeOptions(cfg, store.Options{}), r, p)

@@ -285,7 +285,7 @@ func storeOptions(cfg config.Store, o store.Options) store.Options {
 	if o.URL = cfg.Database; o.URL == "" {
 		o.Dir = cfg.Data
 	}
-	o.Version, o.Records = Version(), rest.Records{}
+	o.Version, o.Records, o.SessionOf = Version(), rest.Records{}, web.SessionNames
 	return o
 }
 

@@ -1,4 +1,5 @@
-// Package backup is the format of back-ups: all rows of a store, independent of its engine.
+// Package backup is the format of back-ups: all rows of a store, or those of one org, independent of
+// the engine.
 //
 // A back-up is text, one JSON value in each line, compressed with Zstandard. The first line is the
 // header. A line with the name and the columns of a table begins each table, followed by its rows as
@@ -22,6 +23,8 @@ type Header struct {
 	Schema    int       `json:"schema"`  // number of the last migration of the store
 	Engine    string    `json:"engine"`  // of the store: sqlite or postgres
 	CreatedAt time.Time `json:"created_at"`
+	// Org is set if it has the rows of this org only.
+	Org string `json:"org,omitempty"`
 }
 
 // Summary is the end of a back-up.

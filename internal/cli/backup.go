@@ -28,6 +28,7 @@ func (backupCmd) Help() string {
 }
 
 type backupJSON struct {
+	Org       string           `json:"org,omitempty"`
 	Path      string           `json:"path,omitempty"`
 	Size      int64            `json:"size_bytes,omitempty"`
 	Version   string           `json:"version"`
@@ -46,13 +47,8 @@ func (c *backupCmd) Run(e *env) error {
 	if c.Keep < 0 {
 		return usage("--keep %d: give the number of back-ups to keep, or 0 for all", c.Keep)
 	}
-	if c.Dest == "-" {
-		switch f, ok := e.stdout.(*os.File); {
-		case c.JSON:
-			return usage("--json and the destination - exclude each other: stdout has the back-up; name a file")
-		case ok && isTerminal(f):
-			return usage("a back-up is not text: redirect stdout to a file or a pipe, or name a file")
-		}
+	if err := e.checkDest(c.Dest, c.JSON); err != nil {
+		return err
 	}
 	began := time.Now()
 	p := e.progress()
@@ -61,24 +57,42 @@ func (c *backupCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	return e.backedUp(&b, c.JSON, c.Dest, fmt.Sprintf("backed up %d rows of the %s store", b.Rows, b.Engine), began)
+}
+
+// checkDest returns an error if a back-up cannot go to stdout.
+func (e *env) checkDest(dest string, asJSON bool) error {
+	if dest != "-" {
+		return nil
+	}
+	switch f, ok := e.stdout.(*os.File); {
+	case asJSON:
+		return usage("--json and the destination - exclude each other: stdout has the back-up; name a file")
+	case ok && isTerminal(f):
+		return usage("a back-up is not text: redirect stdout to a file or a pipe, or name a file")
+	}
+	return nil
+}
+
+// backedUp prints what was written. did is the beginning of the sentence for people.
+func (e *env) backedUp(b *app.BackedUp, asJSON bool, dest, did string, began time.Time) error {
 	out := backupJSON{
-		Path: b.Path, Size: b.Size, Version: b.Version, Schema: b.Schema, Engine: b.Engine,
+		Org: b.Org, Path: b.Path, Size: b.Size, Version: b.Version, Schema: b.Schema, Engine: b.Engine,
 		CreatedAt: timestamp(b.CreatedAt), Rows: b.Rows, Tables: b.Tables, SHA256: b.SHA256, Removed: b.Removed,
 		Seconds: time.Since(began).Seconds(),
 	}
-	if c.JSON {
+	if asJSON {
 		return e.printJSON(out)
 	}
 	to := e.stdout
-	if c.Dest == "-" {
+	if dest == "-" {
 		to = e.stderr
 	}
 	where := ""
 	if b.Path != "" {
 		where = fmt.Sprintf(" to %s, %d KiB", clean(b.Path), (b.Size+1023)/1024)
 	}
-	_, err = fmt.Fprintf(to, "backed up %d rows of the %s store (schema %d)%s, in %.1f s\n", b.Rows, b.Engine, b.Schema,
-		where, out.Seconds)
+	_, err := fmt.Fprintf(to, "%s (schema %d)%s, in %.1f s\n", did, b.Schema, where, out.Seconds)
 	for _, old := range b.Removed {
 		if err == nil {
 			_, err = fmt.Fprintf(to, "removed %s\n", clean(old))
@@ -109,15 +123,11 @@ func (c *restoreCmd) Run(e *env) error {
 	if !c.DryRun && max(n.data, n.database) == config.FromDefault {
 		return usage("name the empty store to restore into with --data or --database")
 	}
-	from := e.stdin
-	if c.Src != "-" {
-		f, err := os.Open(c.Src)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = f.Close() }()
-		from = f
+	from, done, err := e.source(c.Src)
+	if err != nil {
+		return err
 	}
+	defer done()
 	began := time.Now()
 	p := e.progress()
 	r, err := app.Restore(e.ctx, c.Store, from, c.DryRun, p.show)
@@ -143,6 +153,18 @@ func (c *restoreCmd) Run(e *env) error {
 	}
 	_, err = fmt.Fprintf(e.stdout, "restored %s, into %s, in %.1f s\n", what, clean(r.Store), out.Seconds)
 	return err
+}
+
+// source opens a file, or stdin if its name is -.
+func (e *env) source(name string) (from io.Reader, done func(), err error) {
+	if name == "-" {
+		return e.stdin, func() {}, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, func() { _ = f.Close() }, nil
 }
 
 // progress shows what a long command does, in one line of a terminal.

@@ -54,7 +54,7 @@ type root struct {
 	User    userCmd    `cmd:"" help:"Create, list, promote and demote users." group:"manage"`
 	Service serviceCmd `cmd:"" help:"Create and list services: external systems that hold keys." group:"manage"`
 	Key     keyCmd     `cmd:"" help:"Create, list, rotate and revoke API keys." group:"manage"`
-	Member  memberCmd  `cmd:"" help:"List, disable and enable users, agents and services." group:"manage"`
+	Member  memberCmd  `cmd:"" help:"List, disable, enable and erase users, agents and services." group:"manage"`
 	Invite  inviteCmd  `cmd:"" help:"Invite people to an org." group:"manage"`
 	Client  clientCmd  `cmd:"" help:"Register OAuth clients: programs that act for members." group:"manage"`
 	Webhook webhookCmd `cmd:"" help:"Send the events of an org to URLs." group:"manage"`
@@ -67,7 +67,7 @@ type root struct {
 	Check   checkCmd   `cmd:"" help:"Look for damage in a store, while servers use it." group:"operator"`
 	Compact compactCmd `cmd:"" help:"Give the space of deleted rows back, while servers use the store." group:"operator"`
 	Doctor  doctorCmd  `cmd:"" help:"Check the settings and the surroundings of a server, and say what to do." group:"operator"`
-	Org     orgCmd     `cmd:"" help:"Create and list orgs, the tenants of a store." group:"operator"`
+	Org     orgCmd     `cmd:"" help:"Create, list, move and delete orgs, the tenants of a store." group:"operator"`
 	Admin   adminCmd   `cmd:"" help:"Make a link with which a user sets a password." group:"operator"`
 
 	Health     healthCmd     `cmd:"" help:"Ask a server whether it is ready; exit code 1 if not." group:"more"`
@@ -81,8 +81,8 @@ type root struct {
 func (root) Help() string {
 	return "Commands work on a server: --server, PARLEY_SERVER, that of your latest login, or http://127.0.0.1:8080 " +
 		"if you give a key or have no login. " +
-		"These also work on a store, if --data or --database names one: agent create|list, user, service, and " +
-		"key create|list|revoke.\n\n" +
+		"These also work on a store, if --data or --database names one: agent create|list, user, service, " +
+		"member erase, and key create|list|revoke.\n\n" +
 		examples(
 			"parley serve",
 			"parley proposal submit --title 'Retry the deploy step' --category reliability "+

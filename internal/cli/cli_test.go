@@ -87,17 +87,18 @@ func TestTheTargetOfEveryCommand(t *testing.T) {
 	slices.Sort(both)
 	_, help, _ := run(t, "--help")
 	help = strings.Join(strings.Fields(help), " ")
-	if want := "agent create|list, user, service, and key create|list|revoke."; !strings.Contains(help, want) {
+	if want := "agent create|list, user, service, member erase, and key create|list|revoke."; !strings.Contains(help, want) {
 		t.Errorf("the overview does not list the commands on both, %q:\n%s", want, help)
 	}
 	if diff := cmp.Diff([]string{
-		"admin link", "agent release", "backup", "check", "compact", "doctor", "migrate", "org create", "org list", "restore", "serve",
+		"admin link", "agent release", "backup", "check", "compact", "doctor", "migrate", "org create", "org delete",
+		"org export", "org import", "org list", "restore", "serve",
 	}, store); diff != "" {
 		t.Errorf("on a store only (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{
-		"agent create", "agent list", "key create", "key list", "key revoke", "service create", "service list",
-		"user create", "user demote", "user list", "user promote",
+		"agent create", "agent list", "key create", "key list", "key revoke", "member erase", "service create",
+		"service list", "user create", "user demote", "user list", "user promote",
 	}, both); diff != "" {
 		t.Errorf("on both (-want +got):\n%s", diff)
 	}

@@ -12,6 +12,7 @@ type memberCmd struct {
 	Enable  memberEnableCmd  `cmd:"" help:"Let a disabled principal in again; its live keys work again."`
 	Promote memberPromoteCmd `cmd:"" help:"Make a user an admin of the org."`
 	Demote  memberDemoteCmd  `cmd:"" help:"Take the admin role from a user, and revoke keys that carry svc:admin:admin."`
+	Erase   memberEraseCmd   `cmd:"" help:"Replace a user by a pseudonym, for good."`
 }
 
 const needsAdmin = "Works on a server. Needs the scope svc:admin:admin.\n\n"

@@ -83,9 +83,12 @@ var missingCases = map[string][]missingCase{
 	"member disable": {
 		{[]string{"service:nope"}, []string{`service "nope" not found IN`, "parley service list"}},
 	},
-	"member enable":      {{[]string{"user:nope"}, []string{`user "nope" not found IN`}}},
-	"member promote":     {{[]string{"user:nope"}, []string{`user "nope" not found IN`}}},
-	"member demote":      {{[]string{"user:nope"}, []string{`user "nope" not found IN`}}},
+	"member enable":  {{[]string{"user:nope"}, []string{`user "nope" not found IN`}}},
+	"member promote": {{[]string{"user:nope"}, []string{`user "nope" not found IN`}}},
+	"member demote":  {{[]string{"user:nope"}, []string{`user "nope" not found IN`}}},
+	"member erase": {
+		{[]string{"user:nope", "--yes"}, []string{`user "nope" not found IN`, "parley user list"}},
+	},
 	"invite create":      {{args: []string{"x"}}},
 	"invite list":        {{}},
 	"invite revoke":      {{[]string{"inv-nope"}, []string{`invitation "inv-nope" not found IN`, "parley invite list"}}},

@@ -9,11 +9,15 @@ import (
 type orgCmd struct {
 	Create orgCreateCmd `cmd:"" help:"Create an org."`
 	List   orgListCmd   `cmd:"" help:"List all orgs."`
+	Export orgExportCmd `cmd:"" help:"Write all data of one org to a file, while servers use the store."`
+	Import orgImportCmd `cmd:"" help:"Add the org of an export to a store, also of the other engine."`
+	Delete orgDeleteCmd `cmd:"" help:"Delete an org and everything of it."`
 }
 
 // Help is shown by parley org --help.
 func (orgCmd) Help() string {
-	return operatorHelp + examples("parley org create acme --name 'Acme Inc.'", "parley org list")
+	return operatorHelp + examples("parley org create acme --name 'Acme Inc.'", "parley org list",
+		"parley org export acme acme.backup", "parley org import acme.backup --data elsewhere")
 }
 
 type orgJSON struct {

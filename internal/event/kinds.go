@@ -64,6 +64,7 @@ const (
 	MemberChanged  Type = "member.changed"
 	MemberDisabled Type = "member.disabled"
 	MemberEnabled  Type = "member.enabled"
+	MemberErased   Type = "member.erased"
 
 	KeyCreated Type = "key.created"
 	KeyRotated Type = "key.rotated"
@@ -136,6 +137,7 @@ var Kinds = []Kind{
 	},
 	{AgentEnabled, "agent", byMembers, "A disabled agent was enabled again.", 1},
 	{FollowupEdited, "followup", byMembers, "Its title or description was edited.", 1},
+	{MemberErased, "member", byAdmins, "A member was erased, and has this pseudonym now.", 1},
 }
 
 var positions = func() map[Type]int {

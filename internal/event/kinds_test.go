@@ -19,7 +19,7 @@ var order = []Type{
 	"key.created", "key.rotated", "key.revoked", "client.created", "client.changed", "client.deleted",
 	"invitation.created", "invitation.revoked", "invitation.accepted", "webhook.created", "webhook.changed",
 	"webhook.deleted", "webhook.failed", "agent.enabled",
-	FollowupEdited,
+	FollowupEdited, MemberErased,
 }
 
 func TestThePositionsOfTypesNeverChange(t *testing.T) {

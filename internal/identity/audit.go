@@ -21,6 +21,8 @@ type AuditAction string
 // Actions of this package and of package agent.
 const (
 	OrgCreate        AuditAction = "org.create"
+	OrgImport        AuditAction = "org.import"
+	OrgDelete        AuditAction = "org.delete"
 	KeyCreate        AuditAction = "key.create"
 	KeyRevoke        AuditAction = "key.revoke"
 	KeyRotate        AuditAction = "key.rotate"
@@ -28,6 +30,7 @@ const (
 	MemberUpdate     AuditAction = "member.update"
 	MemberDisable    AuditAction = "member.disable"
 	MemberEnable     AuditAction = "member.enable"
+	MemberErase      AuditAction = "member.erase"
 	InvitationCreate AuditAction = "invitation.create"
 	InvitationRevoke AuditAction = "invitation.revoke"
 	InvitationAccept AuditAction = "invitation.accept"

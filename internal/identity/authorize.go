@@ -82,6 +82,7 @@ const (
 	ManageKeys    Action = "manage the keys of the org"
 	ReadMembers   Action = "read the members of the org"
 	ManageMembers Action = "manage the members of the org"
+	EraseMembers  Action = "erase members of the org"
 	ReadClients   Action = "read the clients of the org"
 	ManageClients Action = "manage the clients of the org"
 	ReadAudit     Action = "read the audit log of the org"
@@ -131,6 +132,7 @@ var rules = map[Action]rule{
 	ManageKeys:    {anyOf: []Scope{Admin}},
 	ReadMembers:   {anyOf: []Scope{Admin}},
 	ManageMembers: {anyOf: []Scope{Admin}},
+	EraseMembers:  {anyOf: []Scope{Admin}},
 	ReadClients:   {anyOf: []Scope{Admin}},
 	ManageClients: {anyOf: []Scope{Admin}},
 	ReadAudit:     {anyOf: []Scope{Admin}},

@@ -43,6 +43,7 @@ var demands = map[Action]struct {
 	ManageKeys:      {scopes: []Scope{Admin}},
 	ReadMembers:     {scopes: []Scope{Admin}},
 	ManageMembers:   {scopes: []Scope{Admin}},
+	EraseMembers:    {scopes: []Scope{Admin}},
 	ReadClients:     {scopes: []Scope{Admin}},
 	ManageClients:   {scopes: []Scope{Admin}},
 	ReadAudit:       {scopes: []Scope{Admin}},

@@ -82,7 +82,7 @@ func (m *OrgAdmin) Members(ctx context.Context, a Access, f MemberFilter) ([]Mem
 
 // Member returns one principal of the org.
 func (m *OrgAdmin) Member(ctx context.Context, a Access, p Principal) (Member, error) {
-	if err := a.For(ReadMembers, ManageMembers); err != nil {
+	if err := a.For(ReadMembers, ManageMembers, EraseMembers); err != nil {
 		return Member{}, err
 	}
 	if p.Org != a.Org() {

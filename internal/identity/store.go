@@ -44,6 +44,9 @@ type MemberStore interface {
 	UpdateMember(
 		ctx context.Context, p Principal, at time.Time, decide func(MemberScene) (MemberOutcome, error),
 	) (MemberOutcome, error)
+	// EraseMember locks as UpdateMember does, calls decide and replaces the user. It returns when
+	// the user is named nowhere any more. For a member that replaces a user, it continues.
+	EraseMember(ctx context.Context, p Principal, decide func(MemberScene) (Erasure, error)) (Member, error)
 }
 
 // KeyStore keeps API keys.

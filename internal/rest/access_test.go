@@ -66,6 +66,7 @@ var endpoints = []endpoint{
 	{"POST", "/api/v1/orgs/{org}/members", `{"kind":"user","id":"new"}`, onlyAdmins, false},
 	{"GET", "/api/v1/orgs/{org}/members/{ref}", "", onlyAdmins, false},
 	{"PATCH", "/api/v1/orgs/{org}/members/{ref}", `{"name":"x"}`, onlyAdmins, false},
+	{"DELETE", "/api/v1/orgs/{org}/members/{ref}", "", onlyAdmins, false},
 	{"POST", "/api/v1/orgs/{org}/members/{ref}/link", `{"expires_in_seconds":60}`, onlyAdmins, false},
 	{"GET", "/api/v1/orgs/{org}/invitations", "", onlyAdmins, false},
 	{"POST", "/api/v1/orgs/{org}/invitations", `{"user":"new"}`, onlyAdmins, false},

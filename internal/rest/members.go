@@ -63,6 +63,16 @@ func (a *api) registerMembers() {
 			"the last enabled admin of the org." + needsAdmin,
 	}, a.changeMember)
 	register(a, operation{
+		id: "erase-member", method: http.MethodDelete, path: memberPath, tag: tagMembers,
+		summary: "Erase a user", action: identity.EraseMembers, validID: validRef,
+		audit: identity.MemberErase, errors: []int{http.StatusConflict},
+		description: "For a person who has left and must not be named any more. The id, the name, the e-mail address and " +
+			"every way to sign in go; keys, sessions and programs end. Proposals, votes and comments stay, under the " +
+			"pseudonym that is returned. Texts that people wrote are not changed. It cannot be undone, and takes some time in " +
+			"an org with a long history; a request for the pseudonym continues one that was interrupted. 404 if repeated. " +
+			"409 for an agent or a service, for yourself, and for the last enabled admin of the org." + needsAdmin,
+	}, a.eraseMember)
+	register(a, operation{
 		id: "create-member-link", method: http.MethodPost, path: linkPath, tag: tagMembers, status: http.StatusCreated,
 		summary: "Create a password link for a user", action: identity.ManageMembers, validID: validRef,
 		audit: account.LinkCreate, errors: []int{http.StatusConflict},
@@ -214,6 +224,20 @@ func (a *api) changeMember(ctx context.Context, c *call, in *changeMemberInput) 
 		return nil, err
 	}
 	return &changeMemberOutput{Replayed: replayed(once.Replayed()), Body: memberOf(&m)}, nil
+}
+
+type eraseMemberInput struct{ MemberPath }
+
+func (a *api) eraseMember(ctx context.Context, c *call, in *eraseMemberInput) (*memberOutput, error) {
+	p, err := in.principal(c)
+	if err != nil {
+		return nil, err
+	}
+	m, err := a.admin.EraseMember(ctx, c.Access, p)
+	if err != nil {
+		return nil, err
+	}
+	return &memberOutput{Body: memberOf(&m)}, nil
 }
 
 type createMemberLinkInput struct {

@@ -30,6 +30,7 @@ type check struct {
 var checks = []check{
 	{"file", checkFile},
 	{"indexes", checkIndexes},
+	{"orgs", checkOrgs},
 	{"references", checkReferences},
 	{"votes", checkVotes},
 	{"counters", checkCounters},

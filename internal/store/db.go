@@ -14,6 +14,8 @@ type db struct {
 	hooks *hooks
 	// claimer names this server in the claims of deliveries; empty for a command. See claims.go.
 	claimer string
+	// sessionOf is Options.SessionOf.
+	sessionOf func(data []byte, org, user string) bool
 }
 
 // engine is implemented by SQLite and PostgreSQL.

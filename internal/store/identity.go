@@ -25,7 +25,13 @@ func (s Identity) CreateOrg(ctx context.Context, o identity.Org, e identity.Audi
 		if taken {
 			return errs.New(errs.Conflict, "identity.org_exists", "org %q exists already; choose another id", o.ID)
 		}
+		if err := t.refuseWhile(ctx, o.ID, settingImporting, errs.New(errs.Conflict, "identity.org_exists",
+			"org %q is being imported; choose another id, or remove what a broken import left with \"parley org delete %s\"",
+			o.ID, o.ID)); err != nil {
+			return err
+		}
 		t.insertOrg(o)
+		t.newVersions(o.ID, o.CreatedAt)
 		t.audit(e)
 		return nil
 	})

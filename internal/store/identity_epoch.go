@@ -19,5 +19,8 @@ func (t *tx) newEpoch(org string) {
 func (s Identity) Epoch(ctx context.Context) (int64, error) {
 	var n int64
 	_, err := one(ctx, s.eng, []any{&n}, `SELECT epoch FROM identity_epoch WHERE id = 1`)
+	if e, ok := s.eng.(*lite); ok && err == nil {
+		e.noticed(n)
+	}
 	return n, err
 }

@@ -28,6 +28,10 @@ func (t *tx) createMember(ctx context.Context, m identity.Member) error {
 	if !known {
 		return errs.New(errs.NotFound, "identity.no_such_org", "there is no org %q; create it first", m.Org)
 	}
+	if err := t.refuseWhile(ctx, m.Org, settingDeleting, errs.New(errs.Conflict, "identity.org_deleting",
+		"org %q is being deleted", m.Org)); err != nil {
+		return err
+	}
 	if err := t.freeMember(ctx, m.Principal); err != nil {
 		return err
 	}

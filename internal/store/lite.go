@@ -24,6 +24,7 @@ type lite struct {
 	log         *slog.Logger
 
 	orgs  sync.Map // org → *liteOrg
+	epoch atomic.Int64
 	hooks *hooks
 }
 
@@ -54,7 +55,8 @@ func openSQLite(path string, o Options, met *metrics, hooks *hooks) (_ *lite, er
 	// FULL: a commit is on disk before it is acknowledged. WAL: readers continue while the
 	// writer commits.
 	conn, err := openLite(path, liteShrinks, "journal_mode=WAL", "synchronous=FULL", "foreign_keys=1",
-		"cache_size=-32768", fmt.Sprintf("wal_autocheckpoint=%d", writerFrames), "journal_size_limit=67108864", "temp_store=MEMORY")
+		"cache_size=-32768", fmt.Sprintf("wal_autocheckpoint=%d", writerFrames), "journal_size_limit=67108864",
+		"temp_store=MEMORY", "secure_delete="+secureDelete(o))
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +71,15 @@ func openSQLite(path string, o Options, met *metrics, hooks *hooks) (_ *lite, er
 	met.observeLite(e)
 	met.observeQueue(e.writer.queue)
 	return e, nil
+}
+
+// secureDelete says what happens to bytes that are not used any more. Servers overwrite them in pages
+// that they write anyway.
+func secureDelete(o Options) string {
+	if o.Shred {
+		return "ON"
+	}
+	return "FAST"
 }
 
 func (e *lite) query(ctx context.Context, sql string, args ...any) (rows, error) {
@@ -96,9 +107,22 @@ func (e *lite) writeWide(ctx context.Context, fn func(*tx) error) error {
 // add is write: the writer combines all writes that wait.
 func (e *lite) add(ctx context.Context, fn func(*tx) error) error { return e.write(ctx, fn) }
 
-// dataVersion needs no query, because only this process writes proposals.
+// dataVersion needs no query: other processes only add and delete whole orgs and erase members; see
+// noticed.
 func (e *lite) dataVersion(_ context.Context, org string) (uint64, error) {
 	return e.org(org).version.Load(), nil
+}
+
+// noticed is called with the identity epoch. If it has changed, another process may have deleted an org,
+// and another one may have its id now. So pages of lists that were kept are not valid any more.
+func (e *lite) noticed(epoch int64) {
+	if e.epoch.Swap(epoch) == epoch {
+		return
+	}
+	e.orgs.Range(func(_, v any) bool {
+		v.(*liteOrg).version.Add(1)
+		return true
+	})
 }
 
 func (e *lite) org(id string) *liteOrg {

@@ -16,6 +16,15 @@ import (
 // brings its schema up to date. Either all rows are restored or none: the end of the back-up decides
 // whether it is complete and unchanged. Every some thousand rows it calls progress.
 func Restore(ctx context.Context, o Options, from *backup.Reader, progress func(table string, rows int64)) error {
+	if org := from.Header().Org; org != "" {
+		return fmt.Errorf("this is an export of the org %q, not a back-up of a store; add it to a store with "+
+			"\"parley org import\"", org)
+	}
+	return restoreRows(ctx, o, from, progress)
+}
+
+// restoreRows is Restore for a back-up of a store or of an org.
+func restoreRows(ctx context.Context, o Options, from *backup.Reader, progress func(table string, rows int64)) error {
 	files, err := schemaFiles()
 	if err != nil {
 		return err

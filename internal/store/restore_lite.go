@@ -145,16 +145,7 @@ type liteTarget struct{ bareLite }
 
 // fill implements target.
 func (t liteTarget) fill(_ context.Context, table *copyTable, next func() ([]any, error)) (n int64, err error) {
-	marks := make([]string, len(table.columns))
-	packed := -1
-	for i, c := range table.columns {
-		marks[i] = fmt.Sprintf("$%d", i+1)
-		if table.name == "events" && c.name == "data" {
-			packed = i
-		}
-	}
-	insert := `INSERT INTO ` + table.name + ` (` + strings.Join(table.names(), ", ") + `) VALUES (` +
-		strings.Join(marks, ", ") + `)`
+	insert, packed := table.insert()
 	var p packer
 	for {
 		values, err := next()
@@ -172,4 +163,19 @@ func (t liteTarget) fill(_ context.Context, table *copyTable, next func() ([]any
 		}
 		n++
 	}
+}
+
+// insert returns the statement that adds a row, and the position of the column that SQLite stores
+// compressed, or -1.
+func (t *copyTable) insert() (sql string, packed int) {
+	marks := make([]string, len(t.columns))
+	packed = -1
+	for i, c := range t.columns {
+		marks[i] = fmt.Sprintf("$%d", i+1)
+		if t.name == "events" && c.name == "data" {
+			packed = i
+		}
+	}
+	return `INSERT INTO ` + t.name + ` (` + strings.Join(t.names(), ", ") + `) VALUES (` + strings.Join(marks, ", ") + `)`,
+		packed
 }

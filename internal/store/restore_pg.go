@@ -80,7 +80,7 @@ func (r *restore) fillDatabase(ctx context.Context, o Options) error {
 	if err := r.all(ctx, to, &postgresForm); err != nil {
 		return err
 	}
-	if err := to.index(ctx, r.progress); err != nil {
+	if err := to.index(ctx, "", r.progress); err != nil {
 		return fmt.Errorf("fill the text index: %w", err)
 	}
 	if err := tx.Commit(ctx); err != nil {
@@ -120,10 +120,14 @@ func (t postgresTarget) fill(ctx context.Context, table *copyTable, next func() 
 	}))
 }
 
-// index fills the text index from the proposals.
-func (t postgresTarget) index(ctx context.Context, progress func(table string, rows int64)) error {
+// index fills the text index from the proposals of an org, or of all if org is empty.
+func (t postgresTarget) index(ctx context.Context, org string, progress func(table string, rows int64)) error {
 	const batch = 1000
-	lastOrg, lastID, total := "", "", int64(0)
+	lastOrg, lastID, total := org, "", int64(0)
+	of := `(org_id, id) > ($1, $2)`
+	if org != "" {
+		of = `org_id = $1 AND id > $2`
+	}
 	for {
 		var orgs, ids, words []string
 		if err := each(ctx, t, func(r rows) error {
@@ -135,7 +139,7 @@ func (t postgresTarget) index(ctx context.Context, progress func(table string, r
 			words = append(words, strings.Join(p.SearchWords(), " "))
 			return nil
 		}, `SELECT org_id, id, title, problem, suggested_fix FROM proposals
-			WHERE (org_id, id) > ($1, $2) ORDER BY org_id, id LIMIT $3`, lastOrg, lastID, batch); err != nil {
+			WHERE `+of+` ORDER BY org_id, id LIMIT $3`, lastOrg, lastID, batch); err != nil {
 			return err
 		}
 		if len(ids) == 0 {

@@ -177,7 +177,7 @@ func (s *Snapshot) Write(ctx context.Context, w *backup.Writer, progress func(ta
 		return err
 	}
 	for _, t := range all {
-		if err := s.writeTable(ctx, w, &t, progress); err != nil {
+		if err := s.writeTable(ctx, w, &t, progress, s.form.query(&t)); err != nil {
 			return fmt.Errorf("read the table %s: %w", t.name, err)
 		}
 	}
@@ -186,22 +186,41 @@ func (s *Snapshot) Write(ctx context.Context, w *backup.Writer, progress func(ta
 
 const progressRows = 10_000
 
+// writeTable writes the rows of a query for the columns of the table.
 func (s *Snapshot) writeTable(
-	ctx context.Context, w *backup.Writer, t *copyTable, progress func(table string, rows int64),
+	ctx context.Context, w *backup.Writer, t *copyTable, progress func(table string, rows int64), sql string, args ...any,
 ) error {
 	if err := w.Table(backup.Table{Name: t.name, Columns: t.names()}); err != nil {
 		return err
 	}
+	scan := t.scanner()
+	n := int64(0)
+	err := each(ctx, s.reader, func(r rows) error {
+		values, err := scan(r)
+		if err != nil {
+			return err
+		}
+		if n++; n%progressRows == 0 {
+			progress(t.name, n)
+		}
+		return w.Row(values)
+	}, sql, args...)
+	progress(t.name, n)
+	return err
+}
+
+// scanner returns a function that reads the columns of the current row. What it returns is valid until
+// the next call.
+func (t *copyTable) scanner() func(rows) ([]any, error) {
 	dest, values := make([]any, len(t.columns)), make([]any, len(t.columns))
 	for i, c := range t.columns {
 		if dest[i] = new(string); c.integer {
 			dest[i] = new(int64)
 		}
 	}
-	n := int64(0)
-	err := each(ctx, s.reader, func(r rows) error {
+	return func(r rows) ([]any, error) {
 		if err := r.Scan(dest...); err != nil {
-			return err
+			return nil, err
 		}
 		for i, d := range dest {
 			switch d := d.(type) {
@@ -211,13 +230,8 @@ func (s *Snapshot) writeTable(
 				values[i] = *d
 			}
 		}
-		if n++; n%progressRows == 0 {
-			progress(t.name, n)
-		}
-		return w.Row(values)
-	}, s.form.query(t))
-	progress(t.name, n)
-	return err
+		return values, nil
+	}
 }
 
 // copyTable is a table whose rows are copied.
@@ -241,10 +255,17 @@ func (t *copyTable) names() []string {
 }
 
 // query returns the query for all rows of a table.
-func (f *copyForm) query(t *copyTable) string {
+func (f *copyForm) query(t *copyTable) string { return f.queryWhere(t, "", nil) }
+
+// queryWhere returns the query for the rows of a table for which a condition holds; empty: for all.
+// changed are expressions for columns, by table and column, that take precedence over those of f.
+func (f *copyForm) queryWhere(t *copyTable, where string, changed map[string]string) string {
 	values := t.names()
 	for i, name := range values {
 		if v, ok := f.values[t.name+"."+name]; ok {
+			values[i] = v
+		}
+		if v, ok := changed[t.name+"."+name]; ok {
 			values[i] = v
 		}
 	}
@@ -252,7 +273,10 @@ func (f *copyForm) query(t *copyTable) string {
 	if f.from[from] != "" {
 		from = f.from[from]
 	}
-	return `SELECT ` + strings.Join(values, ", ") + ` FROM ` + from + f.order[t.name]
+	if where != "" {
+		where = ` WHERE ` + where
+	}
+	return `SELECT ` + strings.Join(values, ", ") + ` FROM ` + from + where + f.order[t.name]
 }
 
 // list returns the tables to copy. Those that others refer to come first.

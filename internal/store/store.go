@@ -45,10 +45,14 @@ type Options struct {
 	Tracer *trace.Tracer // nil: no spans
 
 	Records Records // nil: events have no data
+	// SessionOf reports whether the data of a session has a membership of the user in the org, or of
+	// any user if that is empty. nil: sessions of users and orgs that are erased end by themselves.
+	SessionOf func(data []byte, org, user string) bool
 
 	Version string // version of this program, recorded for migrations and nodes
 	Node    string // id of this server; empty for a command, for which migrations do not wait
 	Locked  bool   // the caller holds LockDir of Dir
+	Shred   bool   // on SQLite, overwrite what is deleted
 	Migrate Policy
 
 	schema []schemaFile // nil: those of this program
@@ -94,7 +98,7 @@ func prepare(ctx context.Context, o *Options) (*Store, error) {
 	}
 	o.fence = newFence(len(o.schema))
 	s := &Store{
-		db:  &db{now: o.Now, hooks: newHooks(o.Records), claimer: o.Node},
+		db:  &db{now: o.Now, hooks: newHooks(o.Records), claimer: o.Node, sessionOf: o.SessionOf},
 		met: newMetrics(), fence: o.fence, node: o.Node, version: o.Version,
 	}
 	s.hooks.outcomes = cmp.Or(o.KeepOutcomes, idempotency.TTL)

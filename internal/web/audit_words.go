@@ -33,6 +33,7 @@ var auditGroups = []auditGroup{
 		{identity.MemberUpdate, "changed", "change a member"},
 		{identity.MemberDisable, "disabled", "disable a member"},
 		{identity.MemberEnable, "enabled", "enable a member"},
+		{identity.MemberErase, "erased", "erase a member"},
 		{identity.InvitationCreate, "made the invitation", "invite a person"},
 		{identity.InvitationRevoke, "revoked the invitation", "revoke an invitation"},
 		{identity.InvitationAccept, "accepted the invitation", "accept an invitation"},
@@ -79,6 +80,7 @@ var auditGroups = []auditGroup{
 		{proposal.NoteDelete, "deleted the note", "delete a note"},
 		{identity.OrgCreate, "created the org", "create the org"},
 		{identity.RetentionDelete, "deleted by age:", "delete by age"},
+		{identity.OrgImport, "imported the org", "import the org"},
 	}},
 }
 

@@ -23,6 +23,7 @@ type memberOne struct {
 	Used    time.Time // last use of the shown keys
 	Seen    time.Time // last entry in the audit log
 	Manages bool
+	Erases  bool
 	Agent   string // page of the agent, if it is one
 	NewKey  string // page to create a key; empty if not allowed
 }
@@ -63,6 +64,7 @@ func (v *visit) showMember(m identity.Member, name string, problem error) error 
 	out := memberOne{
 		Member: m, Ref: m.Ref(), Self: m.Principal == v.member.Principal, Name: name, Manages: v.may(identity.ManageMembers),
 	}
+	out.Erases = v.may(identity.EraseMembers) && m.Kind == identity.User && !out.Self
 	if m.Kind == identity.Agent {
 		out.Agent = v.agentPath(m.ID)
 	}
@@ -133,6 +135,22 @@ func (v *visit) memberEdit(m identity.Member) (name string, e identity.MemberEdi
 		err = errIncomplete
 	}
 	return name, e, said, err
+}
+
+// eraseMember replaces a user by a pseudonym, for good. The id must be typed.
+func (v *visit) eraseMember() error {
+	a, m, err := v.memberInPath(identity.EraseMembers)
+	if err != nil {
+		return v.audited(identity.MemberErase, v.r.PathValue("ref"), err)
+	}
+	if v.value("confirm") != m.ID {
+		return v.showMember(m, m.Name, fieldError("confirm", "must be "+m.ID+", so that nobody is erased by mistake"))
+	}
+	erased, err := v.OrgAdmin.EraseMember(v.r.Context(), a, m.Principal)
+	if err != nil {
+		return v.showMember(m, m.Name, v.audited(identity.MemberErase, m.Ref(), err))
+	}
+	return v.back(v.base()+"/members/"+erased.Ref(), "The person was erased, and is called "+erased.Name+" now.")
 }
 
 // linkHours are the choices for the lifetime of a password link.

@@ -16,6 +16,7 @@ func (p *Pages) mountMembers() {
 		"GET /members/{ref}":                    (*visit).memberPage,
 		"POST /members/{ref}":                   (*visit).changeMember,
 		"POST /members/{ref}/link":              (*visit).linkMember,
+		"POST /members/{ref}/erase":             (*visit).eraseMember,
 		"GET /members/invitations":              (*visit).invitationsPage,
 		"POST /members/invitations":             (*visit).invite,
 		"POST /members/invitations/{id}/revoke": (*visit).revokeInvitation,

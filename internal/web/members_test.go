@@ -186,3 +186,19 @@ func TestTheListOfAgentsSaysWhenAWorkerWasSeen(t *testing.T) {
 	o.ada.get("/agents?q=idle").want(http.StatusOK, "Connect a worker").lacks(seen)
 	o.bob.get("/agents").want(http.StatusOK, "Scout").lacks("Last seen", "Connect a worker")
 }
+
+// A person is erased after the id was typed, also without scripts.
+func TestAPersonIsErased(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.ada.get("/members/user:ada").want(http.StatusOK).lacks("Erase for good") // oneself
+	o.ada.get("/members/agent:scout").want(http.StatusOK).lacks("Erase for good")
+	o.ada.get("/members/user:bob").want(http.StatusOK, "Erase for good", `action="/orgs/acme/members/user:bob/erase"`)
+	o.ada.post("/members/user:bob/erase", "confirm", "bobby").
+		want(http.StatusUnprocessableEntity, `id="err-confirm"`, "Must be bob", `<details id="erase" open>`)
+	o.ada.post("/members/user:bob/erase", "confirm", "bob").leads(o.ada, "The person was erased", "Former member ")
+	o.ada.get("/members/user:bob").want(http.StatusNotFound)
+	o.ada.get("/members").want(http.StatusOK, "Former member ").lacks("user:bob")
+	o.ada.post("/members/user:ada/erase", "confirm", "ada").want(http.StatusConflict, "ask another admin")
+	o.ada.post("/members/agent:scout/erase", "confirm", "scout").want(http.StatusConflict, "only users are erased")
+}

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/alexedwards/scs/v2"
+
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
@@ -222,4 +224,26 @@ func (p *Pages) UnlinkMembership(r *http.Request, m *identity.Member) error {
 		return nil
 	}
 	return p.keep(r.Context(), kept)
+}
+
+// SessionNames reports whether stored session data has a membership in the org, or was opened by one;
+// of the user, unless that is empty.
+func SessionNames(data []byte, org, user string) bool {
+	_, values, err := scs.GobCodec{}.Decode(data)
+	if err != nil {
+		return false
+	}
+	text := func(key string) string {
+		s, _ := values[key].(string)
+		return s
+	}
+	list := []account.Entry{{Org: text(keyOrg), User: text(keyUser)}}
+	var more []account.Entry
+	if json.Unmarshal([]byte(text(keyMore)), &more) == nil {
+		list = append(list, more...)
+	}
+	names := func(o, u string) bool { return o == org && (user == "" || u == user) }
+	return slices.ContainsFunc(list, func(e account.Entry) bool {
+		return names(e.Org, e.User) || e.Via != nil && names(e.Via.Org, e.Via.User)
+	})
 }

@@ -87,6 +87,7 @@ var phrases = map[event.Type]string{
 	event.MemberChanged:  "changed the member %s",
 	event.MemberDisabled: "disabled the member %s",
 	event.MemberEnabled:  "enabled the member %s",
+	event.MemberErased:   "erased the member who is now %s",
 
 	event.KeyCreated: "created the key %s",
 	event.KeyRotated: "replaced the key %s",

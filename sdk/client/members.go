@@ -84,6 +84,12 @@ func (s *MembersService) Update(ctx context.Context, ref string, p MemberPatch, 
 	return fetch[Member](ctx, s.c, patch(p, "members", ref), opts)
 }
 
+// Erase replaces a user by a pseudonym, which it returns: the id, the name and every way to sign in go, and
+// what the user did stays.
+func (s *MembersService) Erase(ctx context.Context, ref string, opts ...Option) (*Member, error) {
+	return fetch[Member](ctx, s.c, remove(false, "members", ref), opts)
+}
+
 // MemberLink is a link with which a user sets a new password.
 type MemberLink struct {
 	URL       string    `json:"url"`

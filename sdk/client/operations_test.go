@@ -92,6 +92,7 @@ func operations(c *client.Client) map[string]any {
 		"create-member":      c.Members.Create,
 		"get-member":         c.Members.Get,
 		"change-member":      c.Members.Update,
+		"erase-member":       c.Members.Erase,
 		"create-member-link": c.Members.CreateLink,
 
 		"list-notes":  c.Notes.List,

@@ -105,6 +105,14 @@ func (s orgAdmin) UpdateMember(
 	return s.OrgAdmin.UpdateMember(ctx, a, p, e)
 }
 
+func (s orgAdmin) EraseMember(ctx context.Context, a identity.Access, p identity.Principal) (identity.Member, error) {
+	a, err := a.As(identity.EraseMembers)
+	if err != nil {
+		return identity.Member{}, err
+	}
+	return s.OrgAdmin.EraseMember(ctx, a, p)
+}
+
 func (s orgAdmin) Invite(
 	ctx context.Context, a identity.Access, r identity.InvitationRequest,
 ) (identity.Invitation, string, error) {

@@ -135,6 +135,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"a key is rotated", testRotate},
 		{"a disabled principal is refused", testDisable},
 		{"the last admin cannot be removed", testLastAdmin},
+		{"an erased user is named nowhere", testErase},
 		{"a demoted admin keeps no right of an admin", testDemotion},
 		{"no key survives a racing demotion", testRacingDemotion},
 		{"a revocation takes effect at once on its own node", testRevokedAtOnce},
