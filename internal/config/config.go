@@ -232,6 +232,9 @@ func (c *Config) validateRetention() error {
 			return fmt.Errorf("--%s-retention must be 0 (%s) or more; it is %s", s.flag, s.zero, s.value)
 		}
 	}
+	if c.AuditRetention > 0 && c.AuditRetention < 24*time.Hour {
+		return fmt.Errorf("--audit-retention must be 0 (keep all) or 24h or more; it is %s", c.AuditRetention)
+	}
 	if c.IdempotencyRetention < time.Minute || c.IdempotencyRetention > 30*24*time.Hour {
 		return fmt.Errorf("--idempotency-retention must be between 1m and 720h; it is %s", c.IdempotencyRetention)
 	}

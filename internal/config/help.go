@@ -61,7 +61,8 @@ var help = map[string]string{
 	"PARLEY_ECHO_AGENT":      "Run the built-in agent echo, which the first start registers in org main.",
 	"PARLEY_TASK_RETENTION":  "How long a task is kept after its end; ${default} if not given, and 0 keeps all.",
 	"PARLEY_EVENT_RETENTION": "How long an event is kept; ${default} if not given, and 0 keeps all.",
-	"PARLEY_AUDIT_RETENTION": "How long an entry of the audit log is kept; ${default} if not given, and 0 keeps all.",
+	"PARLEY_AUDIT_RETENTION": "How long an entry of the audit log is kept, 24h or more; ${default} if not given, and 0 " +
+		"keeps all.",
 	"PARLEY_FRICTION_RETENTION": "How long friction is kept after its last report, unless its proposal is open or " +
 		"approved; ${default} if not given, and 0 keeps all.",
 	"PARLEY_SESSION_RETENTION": "How long sessions and grants of programs are kept after their end; ${default} if not " +

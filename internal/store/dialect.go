@@ -16,6 +16,9 @@ type dialect struct {
 	forUpdate    string // locks the rows that a decision depends on
 	skipLocked   string // the same, but skips rows that others have locked
 
+	// leading is the number with which a text begins.
+	leading func(text string) string
+
 	orNothing string // ends an insert that must change nothing if its key is taken
 	// orFail makes an update fail if it changes no row, where the engine does not count rows; see
 	// statement.unless.
@@ -86,6 +89,7 @@ type dialect struct {
 var sqliteDialect = dialect{
 	name:         "sqlite",
 	rowid:        "seq INTEGER PRIMARY KEY,",
+	leading:      func(text string) string { return "CAST(" + text + " AS INTEGER)" },
 	withoutRowid: "WITHOUT ROWID",
 	orNothing:    " ON CONFLICT DO NOTHING",
 	orFail:       func(update string) string { return update },
@@ -141,6 +145,7 @@ var postgresDialect = dialect{
 	name:       "postgres",
 	forUpdate:  " FOR UPDATE",
 	skipLocked: " FOR UPDATE SKIP LOCKED",
+	leading:    func(text string) string { return "CAST(split_part(" + text + ", ' ', 1) AS BIGINT)" },
 	clock:      postgresClock,
 	// A subquery is evaluated once, so its result can be looked up in an index.
 	clockNow: func(func() time.Time) statement { return statement{sql: "(SELECT " + postgresClock + ")"} },

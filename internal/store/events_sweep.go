@@ -21,10 +21,9 @@ func (s Events) Expire(ctx context.Context, before time.Time) (deleted int, _ er
 		}
 		n := 0
 		if failed := s.eng.write(ctx, func(t *tx) (err error) {
-			if n, err = t.expire(ctx, org, before); err != nil {
-				return err
-			}
-			return t.auditDeleted(ctx, org, sweptEvents, n, s.now(), before)
+			n, err = t.expire(ctx, org, before)
+			t.auditDeleted(ctx, org, sweptEvents, n, s.now(), before)
+			return err
 		}); failed != nil {
 			err = errors.Join(err, failed) // and go on with the other orgs
 			continue
@@ -85,7 +84,7 @@ func (p *storedPack) subjects(org string) ([]string, error) {
 // expire deletes the oldest packs of an org, and returns how many events they had.
 func (t *tx) expire(ctx context.Context, org string, before time.Time) (deleted int, err error) {
 	kept, indexed := int64(0), int64(0)
-	// The lock keeps another node from indexing packs that are deleted here.
+	// Nodes take turns, so that each event is counted once.
 	if _, err := one(ctx, t, []any{&indexed}, `SELECT indexed FROM event_heads WHERE org_id = $1`+t.d.forUpdate,
 		org); err != nil {
 		return 0, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/parley-dev/parley/internal/friction"
@@ -36,58 +37,43 @@ const (
 )
 
 // Sweep deletes expired rows of all domains except tasks and events, a limited number of each kind.
-// The caller repeats it until nothing is left to delete.
+// The caller repeats it until nothing is left to delete. A kind that cannot be swept does not keep the
+// others.
 func (s *Store) Sweep(ctx context.Context, now time.Time, keep Retention) (Deleted, error) {
 	out := Deleted{}
-	for _, sweep := range []func() error{
-		func() error { return s.sweepOutcomes(ctx, now, out) },
-		func() error { return s.sweepLogins(ctx, now, keep.Sessions, out) },
-		func() error { return s.sweepAudit(ctx, now, keep.Audit, out) },
-		func() error { return s.sweepFriction(ctx, now, keep.Friction, out) },
-	} {
-		if err := sweep(); err != nil {
-			return out, err
-		}
-	}
+	err := errors.Join(
+		s.sweepOutcomes(ctx, now, out),
+		s.sweepLogins(ctx, now, keep.Sessions, out),
+		s.sweepAudit(ctx, now, keep.Audit, out),
+		s.sweepFriction(ctx, now, keep.Friction, out),
+	)
 	maps.DeleteFunc(out, func(_ string, n int) bool { return n == 0 })
-	return out, nil
+	return out, err
 }
 
 // auditDeleted records in the audit log of an org that records were deleted because of their age. There
-// is one entry for each kind and day, whose number grows: a sweep takes many transactions.
-func (t *tx) auditDeleted(ctx context.Context, org, kind string, n int, now, before time.Time) error {
+// is one entry for each kind and day, whose number grows: a sweep takes many transactions, also of
+// several nodes.
+func (t *tx) auditDeleted(ctx context.Context, org, kind string, n int, now, before time.Time) {
 	if n == 0 || org == "" {
-		return nil
+		return
 	}
-	var id, detail string
-	var at int64
-	found, err := one(ctx, t, []any{&at, &id, &detail}, `SELECT at, id, detail FROM audit
-		WHERE org_id = $1 AND action = $2 AND at >= $3 AND target = $4 ORDER BY at DESC, id DESC LIMIT 1`+t.d.forUpdate,
-		org, string(identity.RetentionDelete), micros(now.UTC().Truncate(24*time.Hour)), kind)
-	if err != nil {
-		return err
-	}
-	total := 0
-	if _, err := fmt.Sscanf(detail, "%d ", &total); err != nil {
-		found, total = false, 0
-	}
-	detail = fmt.Sprintf("%d from before %s", total+n, before.UTC().Format(time.RFC3339))
-	if found {
-		t.exec(`UPDATE audit SET detail = $4 WHERE org_id = $1 AND at = $2 AND id = $3`, org, at, id, detail)
-		return nil
-	}
-	t.audit(identity.NewEntry(ctx, now, org, identity.RetentionDelete, kind, detail))
-	return nil
+	since := " from before " + before.UTC().Format(time.RFC3339)
+	e := identity.NewEntry(ctx, now.UTC().Truncate(24*time.Hour), org, identity.RetentionDelete, kind, fmt.Sprint(n, since))
+	e.ID = "audit-retention-" + strings.ReplaceAll(kind, " ", "-")
+	t.exec(`INSERT INTO audit (org_id, at, id, actor, key_id, action, target, detail, outcome, code, request_id, address)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+		ON CONFLICT (org_id, at, id) DO UPDATE SET
+			detail = CAST(`+t.d.leading("audit.detail")+` + `+t.d.leading("excluded.detail")+` AS TEXT) || $13`,
+		e.Org, micros(e.At), e.ID, e.Actor, e.KeyID, string(e.Action), e.Target, e.Detail, string(e.Outcome), e.Code,
+		e.RequestID, e.Address, since)
 }
 
 // auditAll is auditDeleted for several orgs.
-func (t *tx) auditAll(ctx context.Context, orgs map[string]int, kind string, now, before time.Time) error {
-	for _, org := range slices.Sorted(maps.Keys(orgs)) {
-		if err := t.auditDeleted(ctx, org, kind, orgs[org], now, before); err != nil {
-			return err
-		}
+func (t *tx) auditAll(ctx context.Context, orgs map[string]int, kind string, now, before time.Time) {
+	for _, org := range slices.Sorted(maps.Keys(orgs)) { // all nodes lock the entries in this order
+		t.auditDeleted(ctx, org, kind, orgs[org], now, before)
 	}
-	return nil
 }
 
 // sweepOutcomes deletes expired outcomes of idempotency keys.
@@ -96,7 +82,7 @@ func (s *Store) sweepOutcomes(ctx context.Context, now time.Time, out Deleted) e
 	orgs := map[string]int{}
 	err := s.eng.write(ctx, func(t *tx) error {
 		clear(orgs)
-		if err := each(ctx, t, func(r rows) error {
+		err := each(ctx, t, func(r rows) error {
 			var org, principal, operation, key string
 			if err := r.Scan(&org, &principal, &operation, &key); err != nil {
 				return err
@@ -106,15 +92,17 @@ func (s *Store) sweepOutcomes(ctx context.Context, now time.Time, out Deleted) e
 				org, principal, operation, key)
 			return nil
 		}, `SELECT org_id, principal, operation, key FROM idempotency
-				WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2`, micros(now), most); err != nil {
-			return err
-		}
-		return t.auditAll(ctx, orgs, sweptOutcomes, now, now)
+				WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2`+t.d.skipLocked, micros(now), most)
+		t.auditAll(ctx, orgs, sweptOutcomes, now, now)
+		return err
 	})
+	if err != nil {
+		return err
+	}
 	for _, n := range orgs {
 		out[sweptOutcomes] += n
 	}
-	return err
+	return nil
 }
 
 // unusedClient is how long a client without any grant is kept.
@@ -172,7 +160,7 @@ func (s *Store) sweepLogins(ctx context.Context, now time.Time, keep time.Durati
 		if err := s.eng.write(ctx, func(t *tx) error {
 			n = 0
 			orgs := map[string]int{}
-			if err := each(ctx, t, func(r rows) error {
+			err := each(ctx, t, func(r rows) error {
 				var key, org string
 				if err := r.Scan(&key, &org); err != nil {
 					return err
@@ -183,10 +171,9 @@ func (s *Store) sweepLogins(ctx context.Context, now time.Time, keep time.Durati
 					t.exec(sql, key)
 				}
 				return nil
-			}, l.find, micros(l.before), most); err != nil {
-				return err
-			}
-			return t.auditAll(ctx, orgs, l.kind, now, l.before)
+			}, l.find+t.d.skipLocked, micros(l.before), most)
+			t.auditAll(ctx, orgs, l.kind, now, l.before)
+			return err
 		}); err != nil {
 			return err
 		}
@@ -208,10 +195,9 @@ func (s *Store) sweepOrgs(
 	for _, org := range list {
 		n := 0
 		if err := s.eng.write(ctx, func(t *tx) (err error) {
-			if n, err = sweep(t, org); err != nil {
-				return err
-			}
-			return t.auditDeleted(ctx, org, kind, n, now, before)
+			n, err = sweep(t, org)
+			t.auditDeleted(ctx, org, kind, n, now, before)
+			return err
 		}); err != nil {
 			return err
 		}
@@ -239,7 +225,8 @@ func (s *Store) sweepAudit(ctx context.Context, now time.Time, keep time.Duratio
 				n++
 				t.exec(`DELETE FROM audit WHERE org_id = $1 AND at = $2 AND id = $3`, org, at, id)
 				return nil
-			}, `SELECT at, id FROM audit WHERE org_id = $1 AND at < $2 ORDER BY at, id LIMIT $3`, org, micros(before), most)
+			}, `SELECT at, id FROM audit WHERE org_id = $1 AND at < $2 ORDER BY at, id LIMIT $3`+t.d.skipLocked,
+				org, micros(before), most)
 			return n, err
 		})
 }
@@ -274,7 +261,7 @@ func (s *Store) sweepFriction(ctx context.Context, now time.Time, keep time.Dura
 				t.exec(`DELETE FROM friction WHERE org_id = $1 AND fingerprint = $2`, org, fingerprint)
 				return nil
 			}, `SELECT fingerprint, reports FROM friction f WHERE f.org_id = $2 AND `+oldFriction+`
-				ORDER BY f.last_at, f.fingerprint LIMIT $3`+t.d.forUpdate, micros(before), org, most)
+				ORDER BY f.last_at, f.fingerprint LIMIT $3`+t.d.skipLocked, micros(before), org, most)
 			if errors.Is(err, errEnough) {
 				err = nil
 			}

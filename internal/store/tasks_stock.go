@@ -72,7 +72,7 @@ func (ts Tasks) sweepOrg(ctx context.Context, org string, endedBefore time.Time,
 	n := 0
 	err := ts.eng.write(ctx, func(x *tx) error {
 		n = 0
-		if err := each(ctx, x, func(r rows) error {
+		err := each(ctx, x, func(r rows) error {
 			var uid string
 			var push int64
 			if err := r.Scan(&uid, &push); err != nil {
@@ -86,11 +86,10 @@ func (ts Tasks) sweepOrg(ctx context.Context, org string, endedBefore time.Time,
 			}
 			return nil
 		}, `SELECT uid, push FROM tasks WHERE org_id = $1 AND updated_at < $2 AND created_at < $2
-					AND state IN ('completed', 'failed', 'canceled', 'rejected') ORDER BY uid LIMIT $3`,
-			org, micros(endedBefore), most); err != nil {
-			return err
-		}
-		return x.auditDeleted(ctx, org, sweptTasks, n, ts.now(), endedBefore)
+					AND state IN ('completed', 'failed', 'canceled', 'rejected') ORDER BY uid LIMIT $3`+x.d.skipLocked,
+			org, micros(endedBefore), most)
+		x.auditDeleted(ctx, org, sweptTasks, n, ts.now(), endedBefore)
+		return err
 	})
 	return n, err
 }

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
@@ -190,4 +191,55 @@ func testDeletionsAreSaid(w *world) {
 			w.Errorf("the audit log says deleted = %s, want also %s", got, want)
 		}
 	}
+}
+
+// Several nodes sweep the same store. Each row is deleted and counted once.
+func testRacingSweeps(w *world) {
+	ctx := w.Context()
+	_, err := w.operator.CreateOrg(ctx, "acme", "")
+	w.must(err)
+	ann := w.access("acme", "user:ann", memberScopes...)
+	const keys, old = 60, 900
+	for i := range keys {
+		k, err := idempotency.New("submit", fmt.Sprint("k", i), []byte("b"))
+		w.must(err)
+		_, err = w.proposals.Submit(ctx, ann, proposal.Submission{
+			Title: "Once", Category: proposal.Process, Problem: "p", SuggestedFix: "f", Once: k,
+		})
+		w.must(err)
+	}
+	for i := range old {
+		w.must(w.store.Audit().Append(ctx, identity.NewEntry(ctx, w.now(), "acme", "x.old", fmt.Sprint(i), "")))
+	}
+	w.advance(40 * day)
+	sweeps := make([]store.Deleted, 6)
+	var wg sync.WaitGroup
+	for i := range sweeps {
+		wg.Go(func() {
+			for range 5 {
+				deleted, err := w.store.Sweep(ctx, w.now(), store.Retention{Audit: 30 * day})
+				if err != nil {
+					w.Error(err)
+				}
+				if sweeps[i] == nil {
+					sweeps[i] = store.Deleted{}
+				}
+				for kind, n := range deleted {
+					sweeps[i][kind] += n
+				}
+			}
+		})
+	}
+	wg.Wait()
+	w.sweep(store.Retention{Audit: 30 * day})
+	total := store.Deleted{}
+	for _, s := range sweeps {
+		for kind, n := range s {
+			total[kind] += n
+		}
+	}
+	if total["idempotency keys"] != keys || total["audit entries"] != old+1 {
+		w.Errorf("racing sweeps deleted %v, want %d keys and %d entries", total, keys, old+1)
+	}
+	w.wantDeletions("acme", fmt.Sprint(old+1, " audit entries"), fmt.Sprint(keys, " idempotency keys"))
 }

@@ -178,6 +178,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"friction is kept for a time", testFrictionRetention},
 		{"ended sessions are kept for a time", testSessionRetention},
 		{"the audit log says what was deleted by age", testDeletionsAreSaid},
+		{"racing sweeps count each row once", testRacingSweeps},
 		{"clients of an org", testOrgClients},
 		{"OAuth Client ID Metadata Documents", testDescribedClient},
 		{"clients of an org are edited", testEditClients},
