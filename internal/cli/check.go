@@ -55,7 +55,7 @@ func (c *checkCmd) Run(e *env) error {
 		err = out.print(e)
 	}
 	if err == nil && len(out.Findings) > 0 {
-		err = errors.New("the store is damaged: see the findings")
+		err = errors.New("the store is not in order: see the findings")
 	}
 	return err
 }

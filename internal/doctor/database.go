@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -13,22 +14,22 @@ func (e *exam) none() bool {
 }
 
 func (e *exam) migrations() {
-	if e.none() {
-		e.ok("there is no store yet: the first start makes it")
-		return
-	}
-	r, err := store.Plan(e.ctx, e.Store)
+	f := e.facts
 	switch {
-	case err != nil:
-		e.fail(err.Error(), "see \"parley migrate --dry-run\"")
-	case len(r.Pending) == 0:
-		e.ok(fmt.Sprintf("the store has schema %d, which is up to date", r.Schema))
+	case f == nil && e.none():
+		e.ok("there is no store yet: the first start makes it")
+	case f == nil:
+		e.warn("it is not known which are pending", "solve the problem of the database first")
+	case f.Schema == 0:
+		e.ok("the database is empty: the first start makes the store")
+	case f.Schema > f.Newest:
+		e.fail(fmt.Sprintf("the store has schema %d, and this parley knows schema %d", f.Schema, f.Newest),
+			"use the version that the servers have, or a newer one")
+	case f.Schema < f.Newest:
+		e.warn(fmt.Sprintf("the store has schema %d, and this parley brings it to schema %d", f.Schema, f.Newest),
+			"the next start of the server does that; back up first, and see \"parley migrate --dry-run\"")
 	default:
-		text := fmt.Sprintf("the store has schema %d; %d migrations are pending", r.Schema, len(r.Pending))
-		if n := len(r.Nodes); n > 0 {
-			text += fmt.Sprintf(", and %d older servers use it", n)
-		}
-		e.warn(text, "the next start of the server migrates; back up first, and see \"parley migrate --dry-run\"")
+		e.ok(fmt.Sprintf("the store has schema %d, which is up to date", f.Schema))
 	}
 }
 
@@ -36,11 +37,17 @@ func (e *exam) database() {
 	if e.none() {
 		return
 	}
-	f, err := store.ReadFacts(e.ctx, e.Store)
-	e.orgs, e.hosts = f.Orgs, f.Receivers
+	ctx, cancel := context.WithTimeout(e.ctx, within)
+	defer cancel()
+	f, err := store.ReadFacts(ctx, e.Store)
+	if err == nil {
+		e.facts = &f
+	}
 	switch {
+	case err != nil && e.Store.URL != "":
+		e.fail(err.Error(), "correct --database, and see whether the database runs and can be reached from here")
 	case err != nil:
-		e.fail(err.Error(), "correct --data or --database, and see whether the database runs and can be reached")
+		e.fail(err.Error(), "see whether --data names the right folder")
 	case f.Lite != nil:
 		e.lite(f.Lite)
 	default:
@@ -114,8 +121,8 @@ func (e *exam) postgres(f *store.PostgresFacts) {
 	e.ok(fmt.Sprintf("PostgreSQL %d, %d of %d connections in use", f.Version/10_000, f.Connections, f.MaxConnections))
 }
 
-// spare is the number of connections beside those of the pool: for hints, claims and the operator.
-const spare = 5
+// spare is the number of connections beside those of the pool: for slow reads, hints and the operator.
+const spare = 7
 
 func (e *exam) connections(f *store.PostgresFacts) {
 	need := e.Config.DatabaseConnections + spare

@@ -44,8 +44,7 @@ type exam struct {
 	ctx   context.Context // of the one run
 	check string
 	found []Finding
-	orgs  []string // of the store, if it could be read
-	hosts []string // receivers of events
+	facts *store.Facts // of the store, if it could be read
 }
 
 // within limits one request to another host.

@@ -104,12 +104,14 @@ func (e *exam) folder() {
 	dir := e.Store.Dir
 	st, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		e.ok("the folder " + dir + " does not exist yet: the first start makes it")
-		dir = filepath.Dir(filepath.Clean(dir))
-		if st, err = os.Stat(dir); err != nil {
-			e.warn("neither does the folder "+dir, "the first start makes both, if "+dir+" is the one you mean")
+		parent := filepath.Dir(filepath.Clean(dir))
+		if st, err = os.Stat(parent); err != nil {
+			e.warn("neither the folder "+dir+" nor the one above it exists", "see whether --data is the one you mean: the "+
+				"first start makes it")
 			return
 		}
+		e.ok("the folder " + dir + " does not exist yet: the first start makes it")
+		dir = parent
 	}
 	switch {
 	case err != nil:

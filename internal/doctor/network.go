@@ -45,21 +45,23 @@ var errOther = errors.New("what responds there is not a Parley server")
 func (e *exam) serves(base string) error {
 	t := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer t.CloseIdleConnections()
-	return e.healthy(&http.Client{Transport: t, Timeout: within}, base)
+	_, err := e.healthy(&http.Client{Transport: t, Timeout: within}, base)
+	return err
 }
 
-// healthy returns nil if a Parley server responds at a URL.
-func (e *exam) healthy(c *http.Client, base string) error {
+// healthy returns nil if a Parley server responds at a URL, with the address that it believes to have.
+func (e *exam) healthy(c *http.Client, base string) (issuer string, err error) {
 	var out struct {
-		Status string `json:"status"`
+		Issuer string   `json:"issuer"`
+		Scopes []string `json:"scopes_supported"`
 	}
-	if err := e.get(c, base+"/healthz", &out); err != nil {
-		return err
+	if err := e.get(c, base+"/.well-known/oauth-authorization-server", &out); err != nil {
+		return "", err
 	}
-	if out.Status != "ok" {
-		return errOther
+	if !slices.Contains(out.Scopes, "svc:tasks:read") { // no other program has it
+		return "", errOther
 	}
-	return nil
+	return strings.TrimSuffix(out.Issuer, "/"), nil
 }
 
 // maxBody bounds a response.
@@ -153,7 +155,7 @@ func (e *exam) reach(base string) {
 	t := &http.Transport{Proxy: http.ProxyFromEnvironment}
 	defer t.CloseIdleConnections()
 	c := &http.Client{Transport: t, Timeout: within}
-	err := e.healthy(c, base)
+	issuer, err := e.healthy(c, base)
 	var bad *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &bad):
@@ -163,13 +165,8 @@ func (e *exam) reach(base string) {
 		e.warn("no Parley server responds at "+base+": "+err.Error(),
 			"start the server; if it runs, check the proxy, the firewall and --public-url")
 		return
-	}
-	var meta struct {
-		Issuer string `json:"issuer"`
-	}
-	if err := e.get(c, base+"/.well-known/oauth-authorization-server", &meta); err == nil &&
-		strings.TrimSuffix(meta.Issuer, "/") != base {
-		e.fail(fmt.Sprintf("the server at %s believes that its address is %s", base, meta.Issuer),
+	case issuer != base:
+		e.fail(fmt.Sprintf("the server at %s believes that its address is %s", base, issuer),
 			"start it with the same --public-url")
 		return
 	}
@@ -212,30 +209,22 @@ func (e *exam) receivers() {
 	if err != nil {
 		return // "settings" says so
 	}
-	if len(e.hosts) == 0 {
+	if e.facts == nil || len(e.facts.Receivers) == 0 {
 		e.ok("there are no webhooks and no pushes")
 		return
 	}
+	hosts := e.facts.Receivers
 	client := guard.Client(within)
 	defer client.CloseIdleConnections()
-	failed := make([]string, len(e.hosts))
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, 8)
-	for i, host := range e.hosts {
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			failed[i] = e.knock(guard, client, host)
-		})
-	}
-	wg.Wait()
+	failed := make([]string, len(hosts))
+	e.all(len(hosts), func(i int) { failed[i] = e.knock(guard, client, hosts[i]) })
 	good := 0
 	for i, why := range failed {
 		if why == "" {
 			good++
 			continue
 		}
-		e.warn("events for "+e.hosts[i]+" cannot be delivered: "+why,
+		e.warn("events for "+hosts[i]+" cannot be delivered: "+why,
 			"check the firewall and the receiver; deliveries are repeated for three days")
 	}
 	if good > 0 {
@@ -271,18 +260,36 @@ func (e *exam) issuers() {
 		e.fail("--issuers: "+err.Error(), "correct the file")
 		return
 	}
-	for _, p := range sso.New(list, e.Log, e.Now) {
+	providers := sso.New(list, e.Log, e.Now)
+	failed := make([]error, len(providers))
+	e.all(len(providers), func(i int) {
 		ctx, cancel := context.WithTimeout(e.ctx, within)
-		err := p.Reach(ctx)
-		cancel()
-		if err != nil {
-			e.fail(fmt.Sprintf("the issuer %s cannot be used: %v", p.Name, err),
+		defer cancel()
+		failed[i] = providers[i].Reach(ctx)
+	})
+	for i, p := range providers {
+		if failed[i] != nil {
+			e.fail(fmt.Sprintf("the issuer %s cannot be used: %v", p.Name, failed[i]),
 				"check its URL in "+e.Config.Issuers+", the firewall and the proxy settings of the environment")
 		} else {
 			e.ok("the issuer " + p.Name + " can be reached")
 		}
-		if e.orgs != nil && !slices.Contains(e.orgs, p.Org) {
+		if e.facts != nil && !slices.Contains(e.facts.Orgs, p.Org) {
 			e.fail("the org "+p.Org+" of the issuer "+p.Name+" does not exist", "create it, or correct "+e.Config.Issuers)
 		}
 	}
+}
+
+// all calls fn for 0 to n-1, a few at a time.
+func (e *exam) all(n int, fn func(i int)) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 16)
+	for i := range n {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			fn(i)
+		})
+	}
+	wg.Wait()
 }

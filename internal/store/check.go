@@ -89,7 +89,7 @@ func checkFile(ctx context.Context, s *Snapshot) (out []Finding, err error) {
 	said, err := strs(ctx, s.reader, s.form.intact)
 	for _, text := range said {
 		if text != "ok" {
-			out = append(out, Finding{Text: text + "; " + s.form.damaged})
+			out = append(out, Finding{Text: text + s.form.damaged})
 		}
 	}
 	return out, err

@@ -31,13 +31,13 @@ func Compact(ctx context.Context, o Options, full bool, progress func(what strin
 		return Compacted{}, fmt.Errorf("the folder %s has no store: %w", o.Dir, err)
 	}
 	if full {
-		return rewriteLite(o.Dir, path, progress)
+		return rewriteLite(ctx, o.Dir, path, progress)
 	}
 	return shrinkLite(ctx, path, progress)
 }
 
 // liteShrinks is the pragma with which a new file can shrink in small steps. It must come first, since it
-// has no effect on a file that is not empty.
+// has no effect on a file that is not empty, except that it writes.
 const liteShrinks = "auto_vacuum=INCREMENTAL"
 
 // vacuumIncremental is the value of PRAGMA auto_vacuum for files that can shrink in small steps.
@@ -46,6 +46,9 @@ const vacuumIncremental = 2
 // compactPages is the number of pages that one step moves. A step is one write, for which those of
 // servers wait.
 const compactPages = 100
+
+// checkpointSteps is the number of steps after which the WAL is copied into the file.
+const checkpointSteps = 20
 
 // compactShare is how much longer than a step the pause after it is.
 const compactShare = 2
@@ -66,20 +69,23 @@ func shrinkLite(ctx context.Context, path string, progress func(string)) (out Co
 	if err != nil {
 		return out, err
 	}
-	pages, err := conn.number("PRAGMA page_count") // the file may lack some that are in the WAL
-	if err != nil {
+	if out.Before, err = conn.bytes(); err != nil {
 		return out, err
 	}
-	out.Before = pages * litePage
 	if mode != vacuumIncremental {
 		return out, fmt.Errorf("an older parley made this store, which cannot give space back while servers use it (%d "+
 			"of %d KiB are free); stop the server once and run \"parley compact --full\"",
 			free*litePage/1024, out.Before/1024)
 	}
-	for left := free; left > 0; {
+	for left, step := free, 1; left > 0; step++ {
 		began := time.Now()
 		if left, err = conn.shrink(ctx); err != nil {
 			return out, err
+		}
+		if step%checkpointSteps == 0 { // else the WAL would grow by as much as the file is to shrink
+			if _, err := conn.number("PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
+				return out, err
+			}
 		}
 		progress(fmt.Sprintf("%d of %d free pages are left", left, free))
 		select {
@@ -105,8 +111,14 @@ func (c *liteConn) shrink(ctx context.Context) (left int64, err error) {
 		if err == nil {
 			break
 		}
-		if sqlite.ErrCode(err).ToPrimary() != sqlite.ResultBusy || time.Since(began) > compactWait || ctx.Err() != nil {
-			return 0, errors.Join(ctx.Err(), err)
+		switch {
+		case ctx.Err() != nil:
+			return 0, ctx.Err()
+		case sqlite.ErrCode(err).ToPrimary() != sqlite.ResultBusy:
+			return 0, err
+		case time.Since(began) > compactWait:
+			return 0, fmt.Errorf("another process has written to the store for %s without a pause; run the command again "+
+				"when it is less busy: what was given back stays so (%w)", compactWait, err)
 		}
 		time.Sleep(200 * time.Microsecond)
 	}
@@ -158,8 +170,8 @@ func (c *liteConn) cut(ctx context.Context, path string) (int64, error) {
 
 // rewriteLite writes the whole file anew, in the order of the tables, so that it can shrink in small
 // steps from then on.
-func rewriteLite(dir, path string, progress func(string)) (out Compacted, err error) {
-	out.Engine, out.Before = sqliteDialect.name, int64(fileSize(path)())
+func rewriteLite(ctx context.Context, dir, path string, progress func(string)) (out Compacted, err error) {
+	out.Engine = sqliteDialect.name
 	release, by, err := tryLock(dir, "parley compact")
 	if err != nil {
 		return out, fmt.Errorf("lock the data folder: %w", err)
@@ -168,62 +180,101 @@ func rewriteLite(dir, path string, progress func(string)) (out Compacted, err er
 		return out, fmt.Errorf("a server uses the store (%s); stop it first, or run \"parley compact\" without --full", by)
 	}
 	defer release()
-	need := 2 * uint64(out.Before)
-	if free, known := FreeBytes(dir); known && free < need {
-		return out, fmt.Errorf("writing the store anew needs %d MiB on the disk of %s, which has %d MiB; free some, "+
-			"or move the store with parley backup and parley restore", need>>20, dir, free>>20)
-	}
 	conn, err := openLite(path, "synchronous=FULL", "temp_store=FILE", liteShrinks)
 	if err != nil {
 		return out, err
 	}
 	defer func() { err = errors.Join(err, conn.close()) }()
+	if out.Before, err = conn.bytes(); err != nil {
+		return out, err
+	}
+	if err := roomFor(out.Before, dir); err != nil {
+		return out, err
+	}
 	progress("writing the store anew")
+	conn.conn.SetInterrupt(ctx.Done())
 	if err := conn.exec("VACUUM"); err != nil {
+		if ctx.Err() != nil {
+			return out, ctx.Err() // nothing has changed
+		}
 		return out, err
 	}
-	if _, err := conn.number("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+	conn.conn.SetInterrupt(nil)
+	if _, err := conn.cut(ctx, path); err != nil {
 		return out, err
 	}
-	out.After = int64(fileSize(path)())
-	return out, nil
+	out.After, err = conn.bytes()
+	return out, err
+}
+
+// bytes returns the size of the store, with the pages that are still in the WAL.
+func (c *liteConn) bytes() (int64, error) {
+	pages, err := c.number("PRAGMA page_count")
+	return pages * litePage, err
+}
+
+// roomFor returns an error unless a store of this size can be written anew: SQLite makes a copy in the
+// folder for temporary files, and puts it into the WAL.
+func roomFor(size int64, dir string) error {
+	for _, c := range []struct {
+		dir    string
+		times  int64
+		remedy string
+	}{
+		{dir, 2, "free some, or move the store with parley backup and parley restore"},
+		{tempFolder(), 1, "free some, or name another folder in SQLITE_TMPDIR"},
+	} {
+		free, known := FreeBytes(c.dir)
+		if need := c.times * size; known && free < uint64(need) {
+			return fmt.Errorf("writing the store anew needs %d MiB on the disk of %s, which has %d MiB; %s",
+				need>>20, c.dir, free>>20, c.remedy)
+		}
+	}
+	return nil
+}
+
+// tempFolder returns the folder in which SQLite makes temporary files.
+func tempFolder() string {
+	for _, dir := range []string{os.Getenv("SQLITE_TMPDIR"), os.Getenv("TMPDIR"), "/var/tmp", "/usr/tmp"} {
+		if st, err := os.Stat(dir); dir != "" && err == nil && st.IsDir() {
+			return dir
+		}
+	}
+	return os.TempDir()
 }
 
 // storeSize is the size of all tables with their indexes.
 const storeSize = `SELECT CAST(coalesce(sum(pg_total_relation_size(c.oid)), 0) AS BIGINT) FROM pg_class c
 	JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() AND c.relkind = 'r'`
 
-// halfBuilt are indexes that an interrupted REINDEX left.
-const halfBuilt = `SELECT quote_ident(c.relname) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-	JOIN pg_namespace n ON n.oid = c.relnamespace
-	WHERE n.nspname = current_schema() AND NOT i.indisvalid AND c.relname LIKE '%\_ccnew%' ORDER BY 1`
+// leftOver is the condition on an index i with the class c that a REINDEX left which did not end. A
+// REINDEX builds new indexes under such names and drops the old ones at its end.
+const leftOver = `NOT i.indisvalid AND c.relname ~ '_cc(new|old)[0-9]*$'`
+
+// leftOvers are those indexes, also of the tables in which PostgreSQL keeps large values of ours.
+const leftOvers = `SELECT i.indexrelid::regclass::text FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+	JOIN pg_class t ON t.oid = i.indrelid LEFT JOIN pg_class owner ON owner.reltoastrelid = t.oid
+	WHERE ` + leftOver + ` AND coalesce(owner.relnamespace, t.relnamespace) = current_schema()::regnamespace ORDER BY 1`
+
+// compactLock is an advisory lock that a compaction holds while it runs.
+const compactLock = 7_305_800_614
+
+// compacting is the condition that a compaction runs.
+var compacting = fmt.Sprintf(`EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
+	AND classid = %d AND objid = %d)`, compactLock>>32, compactLock&0xffffffff)
 
 // compactPostgres needs a session of its own, because VACUUM cannot run in a transaction.
 func compactPostgres(ctx context.Context, o Options, full bool, progress func(string)) (out Compacted, err error) {
 	out.Engine = postgresDialect.name
-	conn, err := connectBare(ctx, o)
+	conn, err := connectCompact(ctx, o, full)
 	if err != nil {
 		return out, err
 	}
 	defer closeSoon(conn)
-	pooled, err := behindPooler(ctx, conn.PgConn())
-	if err != nil {
-		return out, err
-	}
-	if pooled {
-		return out, errors.New("--database leads to a pooler, which cannot run VACUUM; give the address of PostgreSQL itself")
-	}
-	lockTimeout := "30s" // for VACUUM FULL, which waits for all requests that use the table
-	if !full {
-		lockTimeout = "0"
-	}
-	if _, err := conn.Exec(ctx, `SET statement_timeout = 0; SET lock_timeout = '`+lockTimeout+`'`); err != nil {
-		return out, err
-	}
 	if err := conn.QueryRow(ctx, storeSize).Scan(&out.Before); err != nil {
 		return out, err
 	}
-	if err := dropHalfBuilt(ctx, conn); err != nil {
+	if err := dropLeftOvers(ctx, conn); err != nil {
 		return out, err
 	}
 	tables, err := pgStrings(ctx, conn, `SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema()
@@ -234,20 +285,80 @@ func compactPostgres(ctx context.Context, o Options, full bool, progress func(st
 	for _, table := range tables {
 		progress(table)
 		if err := compactTable(ctx, conn, table, full); err != nil {
-			// What was done stays done. A REINDEX that failed leaves a useless index.
-			_ = dropHalfBuilt(context.WithoutCancel(ctx), conn)
-			return out, fmt.Errorf("compact the table %s: %w", table, err)
+			closeSoon(conn) // gives the lock back
+			return out, errors.Join(fmt.Errorf("compact the table %s: %w", table, err), cleanUp(ctx, o, full))
 		}
 	}
 	return out, conn.QueryRow(ctx, storeSize).Scan(&out.After)
 }
 
-func compactTable(ctx context.Context, conn *pgx.Conn, table string, full bool) error {
-	statements := []string{`VACUUM (ANALYZE) ` + table, `REINDEX TABLE CONCURRENTLY ` + table}
-	if full {
-		statements = []string{`VACUUM (FULL, ANALYZE) ` + table}
+// connectCompact returns a connection without time limits that holds the lock.
+func connectCompact(ctx context.Context, o Options, full bool) (_ *pgx.Conn, err error) {
+	conn, err := connectBare(ctx, o)
+	if err != nil {
+		return nil, err
 	}
-	for _, sql := range statements {
+	defer func() {
+		if err != nil {
+			closeSoon(conn)
+		}
+	}()
+	pooled, err := behindPooler(ctx, conn.PgConn())
+	if err != nil {
+		return nil, err
+	}
+	if pooled {
+		return nil, errors.New("--database leads to a pooler, which cannot run VACUUM; give the address of PostgreSQL itself")
+	}
+	lockTimeout := "0" // it waits beside others
+	if full {
+		lockTimeout = "'5s'" // requests wait behind it
+	}
+	if _, err := conn.Exec(ctx, `SET statement_timeout = 0; SET lock_timeout = `+lockTimeout); err != nil {
+		return nil, err
+	}
+	var alone bool
+	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(compactLock)).Scan(&alone); err != nil {
+		return nil, err
+	}
+	if !alone {
+		return nil, errors.New("another parley compact works on this database; wait until it has ended")
+	}
+	return conn, nil
+}
+
+// cleanUp drops what a compaction that failed has left, on a new connection: the old one may be closed.
+func cleanUp(ctx context.Context, o Options, full bool) error {
+	if full {
+		return nil // it left nothing
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer cancel()
+	conn, err := connectCompact(ctx, o, full)
+	if err == nil {
+		defer closeSoon(conn)
+		err = dropLeftOvers(ctx, conn)
+	}
+	if err != nil {
+		return fmt.Errorf("and it left indexes that are not finished, which slow writes down; run parley compact again (%w)",
+			err)
+	}
+	return nil
+}
+
+// maxLockTries limits how often a table is tried that others use.
+const maxLockTries = 10
+
+func compactTable(ctx context.Context, conn *pgx.Conn, table string, full bool) error {
+	if full {
+		for try := 1; ; try++ {
+			_, err := conn.Exec(ctx, `VACUUM (FULL, ANALYZE) `+table)
+			if !isCode(err, "55P03") || try == maxLockTries {
+				return err
+			}
+		}
+	}
+	for _, sql := range []string{`VACUUM (ANALYZE) ` + table, `REINDEX TABLE CONCURRENTLY ` + table} {
 		if _, err := conn.Exec(ctx, sql); err != nil {
 			return err
 		}
@@ -255,8 +366,8 @@ func compactTable(ctx context.Context, conn *pgx.Conn, table string, full bool) 
 	return nil
 }
 
-func dropHalfBuilt(ctx context.Context, conn *pgx.Conn) error {
-	names, err := pgStrings(ctx, conn, halfBuilt)
+func dropLeftOvers(ctx context.Context, conn *pgx.Conn) error {
+	names, err := pgStrings(ctx, conn, leftOvers)
 	if err != nil {
 		return err
 	}

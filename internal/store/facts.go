@@ -11,9 +11,10 @@ import (
 
 // Facts describe a database and its settings, for an operator.
 type Facts struct {
-	Engine    string
-	Orgs      []string // ids of all orgs
-	Receivers []string // scheme and host of URLs to which events are sent; not all of many
+	Engine         string
+	Schema, Newest int      // number of its last migration; 0: it is empty; and of this program's
+	Orgs           []string // ids of all orgs
+	Receivers      []string // scheme and host of URLs to which events are sent; not all of many
 
 	Lite *LiteFacts     // nil on PostgreSQL
 	PG   *PostgresFacts // nil on SQLite
@@ -35,8 +36,8 @@ type PostgresFacts struct {
 	Fsync          string
 	FullPages      string
 	Commit         string // synchronous_commit
-	MaxConnections int
-	Connections    int // in use, by anyone
+	MaxConnections int    // for ordinary roles
+	Connections    int    // in use, by anyone
 	CanCreate      bool
 	Recovering     bool // it is a read-only replica
 	Encrypted      bool
@@ -64,6 +65,11 @@ func ReadFacts(ctx context.Context, o Options) (out Facts, err error) {
 		return out, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+	files, err := schemaFiles()
+	if err != nil {
+		return out, err
+	}
+	out.Newest = len(files)
 	if out.Engine = s.Engine; o.URL != "" {
 		out.PG, err = postgresFacts(ctx, s.reader)
 	} else {
@@ -73,6 +79,9 @@ func ReadFacts(ctx context.Context, o Options) (out Facts, err error) {
 		return out, err
 	}
 	tables, err := strs(ctx, s.reader, s.form.tables)
+	if err == nil && slices.Contains(tables, "schema_migrations") {
+		_, err = one(ctx, s.reader, []any{&out.Schema}, `SELECT max(number) FROM schema_migrations`)
+	}
 	if err == nil && slices.Contains(tables, "orgs") {
 		out.Orgs, err = strs(ctx, s.reader, `SELECT id FROM orgs ORDER BY id`)
 	}
@@ -109,9 +118,11 @@ func postgresFacts(ctx context.Context, r reader) (*PostgresFacts, error) {
 	}, `SELECT CAST(current_setting('server_version_num') AS INTEGER),
 			CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT),
 			pg_encoding_to_char(d.encoding)::text, current_setting('fsync'), current_setting('full_page_writes'),
-			current_setting('synchronous_commit'), CAST(current_setting('max_connections') AS INTEGER),
-			(SELECT CAST(count(*) AS INTEGER) FROM pg_stat_activity WHERE backend_type = 'client backend'),
-			has_schema_privilege(current_schema(), 'CREATE')::text, pg_is_in_recovery()::text,
+			current_setting('synchronous_commit'), 
+			CAST(current_setting('max_connections') AS INTEGER)
+				- CAST(current_setting('superuser_reserved_connections') AS INTEGER),
+			(SELECT CAST(coalesce(sum(numbackends), 0) AS INTEGER) FROM pg_stat_database),
+			coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)::text, pg_is_in_recovery()::text,
 			coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false)::text,
 			(inet_server_addr() IS NOT NULL AND inet_server_addr() <> inet_client_addr())::text
 		FROM pg_database d WHERE d.datname = current_database()`)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -54,9 +55,15 @@ func openSQLite(path string, o Options, met *metrics, hooks *hooks) (_ *lite, er
 	}()
 	// FULL: a commit is on disk before it is acknowledged. WAL: readers continue while the
 	// writer commits.
-	conn, err := openLite(path, liteShrinks, "journal_mode=WAL", "synchronous=FULL", "foreign_keys=1",
-		"cache_size=-32768", fmt.Sprintf("wal_autocheckpoint=%d", writerFrames), "journal_size_limit=67108864",
-		"temp_store=MEMORY", "secure_delete="+secureDelete(o))
+	pragmas := []string{
+		"journal_mode=WAL", "synchronous=FULL", "foreign_keys=1", "cache_size=-32768",
+		fmt.Sprintf("wal_autocheckpoint=%d", writerFrames), "journal_size_limit=67108864", "temp_store=MEMORY",
+		"secure_delete=" + secureDelete(o),
+	}
+	if st, err := os.Stat(path); err == nil && st.Size() == 0 {
+		pragmas = append([]string{liteShrinks}, pragmas...)
+	}
+	conn, err := openLite(path, pragmas...)
 	if err != nil {
 		return nil, err
 	}

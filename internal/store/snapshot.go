@@ -40,7 +40,7 @@ type copyForm struct {
 
 	// For Check.
 	intact       string // what is wrong with the database itself, or "ok"
-	damaged      string // what to do then
+	damaged      string // ends what is wrong with what to do, unless it says so itself
 	indexes      string // names of all indexes
 	unsearchable string // proposals that the text index lacks, by org
 }
@@ -65,7 +65,7 @@ var sqliteForm = copyForm{
 	values:  map[string]string{"events.data": "pack_text(data)"},
 
 	intact:  `PRAGMA integrity_check(50)`,
-	damaged: "the file is damaged: stop the server, and restore a back-up",
+	damaged: "; the file is damaged: stop the server, and restore a back-up",
 	indexes: `SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL`,
 	// The newest proposals are indexed a moment later.
 	unsearchable: `SELECT org_id, count(*) FROM proposals
@@ -93,10 +93,12 @@ var postgresForm = copyForm{
 	},
 	order: map[string]string{"proposals": ` ORDER BY id COLLATE "C"`}, // the order of their row numbers on SQLite
 
-	intact: `SELECT 'the index ' || c.relname || ' is not valid' FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-		JOIN pg_namespace n ON n.oid = c.relnamespace
-		WHERE n.nspname = current_schema() AND NOT (i.indisvalid AND i.indisready) ORDER BY c.relname`,
-	damaged: "run REINDEX INDEX CONCURRENTLY with its name",
+	intact: `SELECT 'the index ' || c.relname || CASE WHEN ` + leftOver + `
+				THEN ' is left from a compaction that did not end; run "parley compact"'
+				ELSE ' is not valid; run REINDEX INDEX CONCURRENTLY with its name' END
+		FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = current_schema() AND NOT (i.indisvalid AND i.indisready)
+			AND NOT (` + leftOver + ` AND ` + compacting + `) ORDER BY c.relname`,
 	indexes: `SELECT indexname::text FROM pg_indexes WHERE schemaname = current_schema()`,
 	unsearchable: `SELECT p.org_id, count(*) FROM proposals p WHERE NOT EXISTS (
 			SELECT 1 FROM proposal_search s WHERE s.org_id = p.org_id AND s.proposal_id = p.id
