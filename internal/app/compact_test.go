@@ -1,6 +1,8 @@
 package app
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
@@ -67,8 +70,8 @@ func TestCompact(t *testing.T) {
 			if engine == "sqlite" && (r.After > r.Before/2 || fileBytes(t, cfg) > r.Before/2) {
 				t.Errorf("the file has %d bytes, said %+v, want less than half", fileBytes(t, cfg), r)
 			}
-			if engine == "postgres" && r.After > r.Before {
-				t.Errorf("the store grew: %+v", r)
+			if engine == "postgres" && r.After > r.Before*9/10 { // new indexes of the table that lost its rows
+				t.Errorf("the store had %d bytes, and has %d", r.Before, r.After)
 			}
 			checkClean(t, cfg)
 			_, err = Compact(t.Context(), cfg.Store, true, func(string) {})
@@ -147,4 +150,53 @@ func TestCompactAnOldStore(t *testing.T) {
 	if _, err := Compact(t.Context(), cfg.Store, false, func(string) {}); err != nil {
 		t.Errorf("in small steps, after it was written anew: %v", err)
 	}
+}
+
+// A compaction that was stopped leaves indexes, which the next one removes.
+func TestCompactAfterAnother(t *testing.T) {
+	t.Parallel()
+	cfg := fixtureConfig(t, "postgres")
+	s := startServer(t, cfg)
+	t.Cleanup(func() { _ = s.Shutdown() })
+	conn, err := pgx.Connect(t.Context(), cfg.Database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(t.Context()) })
+	grow(t, cfg)
+	// It fails, because the values are not unique, and leaves an index that is not valid.
+	if _, err := conn.Exec(t.Context(), `CREATE UNIQUE INDEX CONCURRENTLY audit_pkey_ccnew ON audit (org_id)`); err == nil {
+		t.Fatal("an index was made that should fail")
+	}
+	c, err := Check(t.Context(), cfg.Store, false, func(string) {})
+	if err != nil || len(c.Findings) != 1 || !strings.Contains(c.Findings[0].Text, `run "parley compact"`) {
+		t.Errorf("check: %+v, %v, want the index that is left", c.Findings, err)
+	}
+	lock := func(call string) {
+		t.Helper()
+		if _, err := conn.Exec(t.Context(), `SELECT `+call+`(7305800614)`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lock("pg_advisory_lock")
+	checkClean(t, cfg) // it may be one that is being built
+	if _, err := Compact(t.Context(), cfg.Store, false, func(string) {}); err == nil ||
+		!strings.Contains(err.Error(), "another parley compact") {
+		t.Errorf("beside another: %v, want a refusal", err)
+	}
+	lock("pg_advisory_unlock")
+	if _, err := Compact(t.Context(), cfg.Store, false, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	checkClean(t, cfg)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = Compact(ctx, cfg.Store, false, func(table string) {
+		if table == "audit" {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("a compaction that is stopped: %v", err)
+	}
+	checkClean(t, cfg)
 }

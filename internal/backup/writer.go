@@ -66,7 +66,10 @@ func (w *Writer) Row(values []any) error {
 			return fmt.Errorf("table %s, column %s: %w", w.table.Name, w.table.Columns[i], err)
 		}
 	}
-	w.line = append(b, ']', '\n')
+	if w.line = append(b, ']', '\n'); len(w.line) > maxLine {
+		return fmt.Errorf("a row of the table %s has %d MiB, and a back-up can hold %d", w.table.Name, len(w.line)>>20,
+			maxLine>>20)
+	}
 	w.summary.Tables[w.table.Name]++
 	w.summary.Rows++
 	err := w.writeLine(w.line)

@@ -9,7 +9,7 @@ import (
 
 type compactCmd struct {
 	StoreFlags `embed:""`
-	Full       bool `help:"Write everything anew: on SQLite with no server on the store; on PostgreSQL requests wait for each table."`
+	Full       bool `help:"Write everything anew: on SQLite with no server on the store; on PostgreSQL each table is locked meanwhile."`
 }
 
 // Help is shown by --help.

@@ -20,8 +20,8 @@ type Compacted struct {
 
 // Compact gives space of deleted rows back, while servers use the store. On SQLite the file shrinks in
 // small steps. On PostgreSQL the space becomes free for new rows, and indexes are built anew. With full,
-// everything is written anew: on SQLite no server may use the store, and on PostgreSQL requests wait for
-// the table that is written.
+// everything is written anew: on SQLite no server may use the store, and on PostgreSQL each table is locked
+// while it is written.
 func Compact(ctx context.Context, o Options, full bool, progress func(what string)) (Compacted, error) {
 	if o.URL != "" {
 		return compactPostgres(ctx, o, full, progress)

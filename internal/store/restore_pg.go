@@ -86,8 +86,8 @@ func (r *restore) fillDatabase(ctx context.Context, o Options) error {
 	if err := tx.Commit(ctx); err != nil {
 		return err
 	}
-	_, err = conn.Exec(ctx, `ANALYZE`)
-	return err
+	_, _ = conn.Exec(ctx, `ANALYZE`) // else PostgreSQL does it by itself, later
+	return nil
 }
 
 // postgresTarget fills a PostgreSQL database.
