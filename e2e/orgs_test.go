@@ -18,7 +18,7 @@ func TestOrgImportAndDeleteAreKilled(t *testing.T) {
 	s := serve(t, source, calm...)
 	w := &submitting{server: s}
 	w.start(t, 4)
-	w.until(t, 1000)
+	w.until(t, 600)
 	w.stop()
 	file := filepath.Join(t.TempDir(), "main.backup")
 	s.cli(t, "org", "export", "main", file)
@@ -64,7 +64,7 @@ func TestOrgImportAndDeleteAreKilled(t *testing.T) {
 // killed.
 func killedUntil(t *testing.T, done string, args ...string) (kills int) {
 	t.Helper()
-	for after := 10 * time.Millisecond; ; after = after * 4 / 3 {
+	for after := 10 * time.Millisecond; ; after = after * 3 / 2 {
 		cmd := exec.Command(program, args...)
 		var said strings.Builder
 		cmd.Stdout, cmd.Stderr = &said, &said

@@ -34,6 +34,7 @@ var counterparts = map[string]string{
 	"POST /clients/{id}/delete":             "DELETE /clients/{noclient}",
 	"POST /members":                         "POST /members",
 	"POST /members/{ref}":                   "PATCH /members/user:nobody",
+	"POST /members/{ref}/erase":             "DELETE /members/user:nobody",
 	"POST /members/invitations":             "POST /invitations",
 	"POST /members/invitations/{id}/revoke": "DELETE /invitations/{noinv}",
 	"POST /members/{ref}/link":              "PATCH /members/user:nobody",

@@ -63,7 +63,12 @@ func traces(t *testing.T, s *Server, admin string) (key string) {
 	must("POST", "/invitations", key, `{"user":"eve","name":"Eve"}`)
 	must("POST", "/webhooks", key, `{"url":"https://hooks.example/1"}`)
 	must("POST", "/clients", key, `{"name":"Program","redirect_uris":["http://127.0.0.1/cb"],"scopes":["svc:tasks:read"]}`)
-	sendTask(t, s, key, "hers")
+	sendTask(t, s, key, "helper", "hers")
+	if code, body := post(t, s.URL()+"/api/v1/orgs/other/agents", keyOf(t, s, "other", "user:admin"),
+		`{"id":"abroad","name":"Abroad","description":"Of another org.","skills":["help"],"public":true}`); code != 201 {
+		t.Fatal(code, body)
+	}
+	sendTask(t, s, key, "abroad", "hers")
 	if code, _ := call(t, "PATCH", org+"/members/user:ada", admin, `{"admin":true,"name":""}`); code != 422 {
 		t.Fatal(code)
 	}

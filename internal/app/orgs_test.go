@@ -41,7 +41,7 @@ func filledServer(t *testing.T, engine string) (*Server, config.Config) {
 	s := startServer(t, cfg)
 	fillStore(t, s, receiver.URL)
 	s.settle(t)
-	sendTask(t, s, keyOf(t, s, "other", "user:admin"), "from-other")
+	sendTask(t, s, keyOf(t, s, "other", "user:admin"), "helper", "from-other")
 	return s, cfg
 }
 
@@ -91,9 +91,9 @@ func keyOf(t *testing.T, s *Server, org, ref string) string {
 	return secret
 }
 
-func sendTask(t *testing.T, s *Server, key, id string) {
+func sendTask(t *testing.T, s *Server, key, agent, id string) {
 	t.Helper()
-	if code, body := post(t, s.URL()+"/a2a/helper", key, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tasks/send",
+	if code, body := post(t, s.URL()+"/a2a/"+agent, key, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tasks/send",
 		"params":{"id":%q,"message":{"role":"user","parts":[{"type":"text","text":"hello"}]}}}`, id)); code != 200 ||
 		strings.Contains(body, `"error"`) {
 		t.Fatal(code, body)
@@ -357,7 +357,7 @@ func TestOrgImportIsInterrupted(t *testing.T) {
 			t.Parallel()
 			target := storeWith(t, engine, "elsewhere")
 			whole, _ := backedUp(t, target)
-			for stopAt := 40; stopAt < 75; stopAt += 6 { // the first 35 tables are read into the stage
+			for stopAt := 40; stopAt < 75; stopAt += 11 { // the first 35 tables are read into the stage
 				ctx, stop := context.WithCancel(t.Context())
 				n := 0
 				_, err := ImportOrg(ctx, target.Store, bytes.NewReader(data), OrgImport{}, func(string, int64) {

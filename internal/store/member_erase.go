@@ -149,20 +149,38 @@ func (s Identity) finishErasing(ctx context.Context, org string, gone erasing, a
 		return nil
 	}
 	w := newWipe(org, gone, as)
-	others, err := strs(ctx, s.eng, `SELECT DISTINCT org_id FROM tasks WHERE sender_org = $1 AND sender = $2`, org, w.ref)
+	// Requests of the user that ran when the rights ended may have written since. Then there are new
+	// events of the user.
+	for late, tries := 1, 0; late > 0 && tries < maxWipes; tries++ {
+		err := s.wipeAll(ctx, w)
+		if err == nil {
+			_, late, err = s.rewriteEvents(ctx, org, w.last, w.pack)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.step(ctx, org, `DELETE FROM org_settings WHERE org_id = $1 AND name = $2`, org, settingErasing+as.ID)
+}
+
+const maxWipes = 3
+
+// wipeAll replaces a user in all tables.
+func (s Identity) wipeAll(ctx context.Context, w *wipe) error {
+	others, err := strs(ctx, s.eng, `SELECT DISTINCT org_id FROM tasks WHERE sender_org = $1 AND sender = $2`, w.org, w.ref)
 	if err != nil {
 		return err
 	}
 	for _, c := range refColumns {
-		if err := s.step(ctx, org, `UPDATE `+c[0]+` SET `+c[1]+` = $3 WHERE org_id = $1 AND `+c[1]+` = $2`, org, w.ref,
+		if err := s.step(ctx, w.org, `UPDATE `+c[0]+` SET `+c[1]+` = $3 WHERE org_id = $1 AND `+c[1]+` = $2`, w.org, w.ref,
 			w.newRef); err != nil {
 			return fmt.Errorf("erase from %s: %w", c[0], err)
 		}
 	}
 	if err := s.eng.write(ctx, func(t *tx) error {
-		t.exec(moveCounters, org, w.ref, w.newRef)
-		t.exec(`DELETE FROM counters WHERE org_id = $1 AND who = $2`, org, w.ref)
-		t.touch(org)
+		t.exec(moveCounters, w.org, w.ref, w.newRef)
+		t.exec(`DELETE FROM counters WHERE org_id = $1 AND who = $2`, w.org, w.ref)
+		t.touch(w.org)
 		return nil
 	}); err != nil {
 		return fmt.Errorf("erase from counters: %w", err)
@@ -171,23 +189,24 @@ func (s Identity) finishErasing(ctx context.Context, org string, gone erasing, a
 		return err
 	}
 	if s.sessionOf != nil {
-		match := func(data []byte) bool { return s.sessionOf(data, org, gone.ID) }
+		match := func(data []byte) bool { return s.sessionOf(data, w.org, w.id) }
 		if err := s.endSessions(ctx, "sessions", match); err != nil {
 			return err
 		}
 	}
 	for _, other := range others {
-		if other != org {
-			if err := s.rewriteEvents(ctx, other, w.foreign); err != nil {
-				return fmt.Errorf("erase from the events of another org: %w", err)
-			}
+		if other == w.org {
+			continue
+		}
+		if _, _, err := s.rewriteEvents(ctx, other, 0, w.foreign); err != nil {
+			return fmt.Errorf("erase from the events of another org: %w", err)
 		}
 	}
 	for _, table := range []string{"tasks", "messages"} { // last: they say in which orgs events are
-		if err := s.step(ctx, org, `UPDATE `+table+` SET sender = $3 WHERE sender_org = $1 AND sender = $2`, org, w.ref,
+		if err := s.step(ctx, w.org, `UPDATE `+table+` SET sender = $3 WHERE sender_org = $1 AND sender = $2`, w.org, w.ref,
 			w.newRef); err != nil {
 			return fmt.Errorf("erase from %s: %w", table, err)
 		}
 	}
-	return s.step(ctx, org, `DELETE FROM org_settings WHERE org_id = $1 AND name = $2`, org, settingErasing+as.ID)
+	return nil
 }

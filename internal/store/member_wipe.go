@@ -21,6 +21,7 @@ type wipe struct {
 	id, newID   string
 	ref, newRef string
 	words       []string // to replace by the new name
+	last        int64    // number of the last event in which the user was replaced
 
 	newName string
 	full    *strings.Replacer // whole JSON strings that name the user in other orgs
@@ -213,7 +214,8 @@ func (s Identity) wipeTexts(ctx context.Context, w *wipe) error {
 			}
 		}
 	}
-	if err := s.rewriteEvents(ctx, w.org, w.pack); err != nil {
+	var err error
+	if w.last, _, err = s.rewriteEvents(ctx, w.org, 0, w.pack); err != nil {
 		return fmt.Errorf("erase from the events: %w", err)
 	}
 	// The index of subjects follows the log.

@@ -371,7 +371,7 @@ func (s *Store) forgetSenders(ctx context.Context, org string, progress func(tab
 	for _, other := range others {
 		progress("events", 0)
 		change := func(text string) string { return replaceSenders(text, org, gone, salt) }
-		if err := s.rewriteEvents(ctx, other, change); err != nil {
+		if _, _, err := s.rewriteEvents(ctx, other, 0, change); err != nil {
 			return err
 		}
 	}
@@ -406,13 +406,16 @@ func pseudonym(salt, text string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// rewriteEvents changes the stored events of an org.
-func (s *db) rewriteEvents(ctx context.Context, org string, change func(text string) string) error {
+// rewriteEvents changes the stored events of an org after a number. It returns the number of the last
+// one, and how many packs were changed.
+func (s *db) rewriteEvents(
+	ctx context.Context, org string, after int64, change func(text string) string,
+) (last int64, rewritten int, err error) {
 	if err := s.eng.number(ctx, org); err != nil {
-		return err
+		return after, 0, err
 	}
 	const page = 100
-	for after := int64(0); ; {
+	for {
 		type stored struct {
 			last int64
 			data string
@@ -431,8 +434,9 @@ func (s *db) rewriteEvents(ctx context.Context, org string, change func(text str
 			return nil
 		}, `SELECT last_seq, `+s.d.packText+` FROM events WHERE org_id = $1 AND last_seq > $2 ORDER BY last_seq`+limit(page),
 			org, after); err != nil {
-			return err
+			return after, rewritten, err
 		}
+		rewritten += len(changed)
 		if len(changed) > 0 {
 			if err := s.eng.write(ctx, func(t *tx) error {
 				for _, p := range changed {
@@ -440,11 +444,11 @@ func (s *db) rewriteEvents(ctx context.Context, org string, change func(text str
 				}
 				return nil
 			}); err != nil {
-				return err
+				return after, rewritten, err
 			}
 		}
 		if n < page {
-			return nil
+			return after, rewritten, nil
 		}
 	}
 }
