@@ -24,7 +24,7 @@ build: ## build bin/parley
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/parley ./cmd/parley
 
 .PHONY: release
-release: ## build the archives, packages and images of all platforms in dist/ (5 minutes on 2 cores)
+release: ## build the archives, packages and images of all platforms in dist/ (10 minutes without a build cache)
 	cd release && $(GO) run -buildvcs=false . $(RELEASE)
 
 .PHONY: deps
