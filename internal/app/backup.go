@@ -151,6 +151,12 @@ func (to BackupTo) rotate(newest string) (removed []string, err error) {
 	}
 	var names []string
 	for _, e := range entries {
+		if whole, _, part := strings.Cut(e.Name(), ".part-"); part && backupName.MatchString(whole) && oldFile(e) {
+			// A back-up was killed. Its part contains secrets.
+			if err := os.Remove(filepath.Join(filepath.Dir(newest), e.Name())); err != nil {
+				return nil, fmt.Errorf("the back-up is complete, but a part of an older one remains: %w", err)
+			}
+		}
 		if e.Type().IsRegular() && backupName.MatchString(e.Name()) && e.Name() != filepath.Base(newest) {
 			names = append(names, e.Name())
 		}
@@ -164,6 +170,12 @@ func (to BackupTo) rotate(newest string) (removed []string, err error) {
 		removed, names = append(removed, old), names[1:]
 	}
 	return removed, nil
+}
+
+// oldFile reports whether a file was not written to for a day.
+func oldFile(e fs.DirEntry) bool {
+	st, err := e.Info()
+	return err == nil && time.Since(st.ModTime()) > 24*time.Hour
 }
 
 // Restored describes what Restore did, or would do.

@@ -84,6 +84,13 @@ func TestCheck(t *testing.T) {
 				t.Errorf("%d numbers were repaired, want 2 totals and 1 proposal", r.Repaired)
 			}
 
+			damage(t, cfg, `UPDATE event_heads SET kept = kept - 3`) // as if the first events were lost
+			checked(t, cfg, false, "events")
+			damage(t, cfg, `UPDATE event_heads SET kept = kept + 3`)
+			if engine == "sqlite" {
+				checkDamagedPack(t, cfg)
+			}
+
 			search := `DELETE FROM proposal_search WHERE rowid = 1`
 			if engine == "postgres" {
 				search = `DELETE FROM proposal_search WHERE proposal_id = (SELECT min(proposal_id) FROM proposal_search)`
@@ -98,6 +105,21 @@ func TestCheck(t *testing.T) {
 			checked(t, cfg, true, slices.DeleteFunc(want, func(c string) bool { return c == "counters" })...)
 		})
 	}
+}
+
+// checkDamagedPack changes the bytes of a pack of events, and changes them back.
+func checkDamagedPack(t *testing.T, cfg config.Config) {
+	t.Helper()
+	const first = ` WHERE last_seq = (SELECT min(last_seq) FROM events)`
+	damage(t, cfg, `UPDATE events SET data = CAST(x'ff' || data AS BLOB)`+first)
+	checked(t, cfg, false, "events")
+	_, err := Backup(t.Context(), cfg.Store, BackupTo{Dest: filepath.Join(t.TempDir(), "damaged.backup")},
+		func(string, int64) {})
+	if err == nil || !strings.Contains(err.Error(), "a pack of events is damaged") {
+		t.Errorf("a back-up of a damaged pack: %v, want a refusal", err)
+	}
+	damage(t, cfg, `UPDATE events SET data = substr(data, 2)`+first)
+	checked(t, cfg, false)
 }
 
 // checked checks a store and compares the kinds of findings.

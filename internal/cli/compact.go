@@ -27,6 +27,7 @@ type compactJSON struct {
 	Engine  string  `json:"engine"`
 	Before  int64   `json:"before_bytes"`
 	After   int64   `json:"after_bytes"`
+	Later   bool    `json:"later,omitempty"`
 	Seconds float64 `json:"seconds"`
 }
 
@@ -38,11 +39,14 @@ func (c *compactCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	out := compactJSON{Engine: r.Engine, Before: r.Before, After: r.After, Seconds: time.Since(began).Seconds()}
+	out := compactJSON{Engine: r.Engine, Before: r.Before, After: r.After, Later: r.Later, Seconds: time.Since(began).Seconds()}
 	if c.JSON {
 		return e.printJSON(out)
 	}
 	_, err = fmt.Fprintf(e.stdout, "the %s store had %d KiB and has %d KiB, in %.1f s\n", r.Engine, r.Before/1024,
 		r.After/1024, out.Seconds)
+	if err == nil && r.Later {
+		_, err = fmt.Fprintln(e.stdout, "The file shrinks when a reader that still needs its end, such as a back-up, is done.")
+	}
 	return err
 }

@@ -288,8 +288,10 @@ func CheckPublicURL(s string) error {
 	switch {
 	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
 		return fmt.Errorf("--public-url must start with http:// or https:// and name a host; it is %q", s)
-	case u.RawQuery != "" || u.Fragment != "" || u.User != nil || strings.Trim(u.Path, "/") != "":
-		return fmt.Errorf("--public-url must be a scheme and a host only, without path, query or user; it is %q", s)
+	case u.User != nil:
+		return errors.New("--public-url must be a scheme and a host only, without a user and a password")
+	case u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
+		return fmt.Errorf("--public-url must be a scheme and a host only, without path and query; it is %q", s)
 	}
 	return nil
 }

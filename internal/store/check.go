@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"zombiezen.com/go/sqlite"
+
 	"github.com/parley-dev/parley/internal/followup"
 )
 
@@ -55,7 +57,10 @@ func (s *Snapshot) Check(ctx context.Context, progress func(check string)) ([]Fi
 	for _, c := range checks {
 		progress(c.name)
 		found, err := c.run(ctx, s)
-		if err != nil {
+		switch code := sqlite.ErrCode(err).ToPrimary(); {
+		case err != nil && (code == sqlite.ResultCorrupt || code == sqlite.ResultNotADB):
+			found = append(found, Finding{Text: "it could not be read to its end (" + err.Error() + ")" + s.form.damaged})
+		case err != nil:
 			return out, fmt.Errorf("check %s: %w", c.name, err)
 		}
 		for i := range found {
@@ -194,7 +199,7 @@ func checkReferences(ctx context.Context, s *Snapshot) (out []Finding, err error
 		if r[4] != "" {
 			where = r[4] + " AND " + where
 		}
-		found, err := s.found(ctx, "%d rows of "+r[0]+" belong to no row of "+r[2]+"; they are not shown, and may be deleted",
+		found, err := s.found(ctx, "%d rows of "+r[0]+" belong to no row of "+r[2]+"; if that row was lost, restore a back-up",
 			false, `SELECT `+org+` AS org, count(*) FROM `+r[0]+` c WHERE `+where+` GROUP BY 1 ORDER BY 1`)
 		if err != nil {
 			return nil, err
@@ -264,7 +269,20 @@ func checkEvents(ctx context.Context, s *Snapshot) ([]Finding, error) {
 		SELECT h.org_id, h.seq FROM event_heads h JOIN (
 			SELECT org_id, max(last_seq) AS last_seq FROM events GROUP BY org_id
 		) e ON e.org_id = h.org_id WHERE e.last_seq <> h.seq ORDER BY h.org_id`)
-	return append(gaps, beyond...), err
+	if err != nil {
+		return nil, err
+	}
+	lost, err := s.found(ctx, "the log of events lacks its first %d events; restore a back-up if you need them", false, `
+		SELECT org_id, CAST(start - kept AS BIGINT) FROM (
+			SELECT h.org_id, h.kept, coalesce((SELECT min(e.last_seq - e.n) FROM events e WHERE e.org_id = h.org_id), h.seq)
+				+ 1 AS start FROM event_heads h
+		) heads WHERE start > kept ORDER BY org_id`)
+	if err != nil || s.form.badPacks == "" {
+		return slices.Concat(gaps, beyond, lost), err
+	}
+	bad, err := s.found(ctx, "%d packs of events cannot be read; restore a back-up if you need them", false,
+		s.form.badPacks)
+	return slices.Concat(gaps, beyond, lost, bad), err
 }
 
 // checkTextIndex looks for proposals that no search finds.

@@ -16,6 +16,8 @@ import (
 type Compacted struct {
 	Engine        string
 	Before, After int64 // bytes of the store
+	// Later is set if SQLite's file shrinks later: a reader still needs pages that were given back.
+	Later bool
 }
 
 // Compact gives space of deleted rows back, while servers use the store. On SQLite the file shrinks in
@@ -72,6 +74,9 @@ func shrinkLite(ctx context.Context, path string, progress func(string)) (out Co
 	if out.Before, err = conn.bytes(); err != nil {
 		return out, err
 	}
+	if out.Before == 0 {
+		return out, errors.New("the store is empty: start a server on it first")
+	}
 	if mode != vacuumIncremental {
 		return out, fmt.Errorf("an older parley made this store, which cannot give space back while servers use it (%d "+
 			"of %d KiB are free); stop the server once and run \"parley compact --full\"",
@@ -86,6 +91,9 @@ func shrinkLite(ctx context.Context, path string, progress func(string)) (out Co
 			if _, err := conn.number("PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
 				return out, err
 			}
+			if fileSize(path+"-wal")() > maxCompactWAL {
+				break // a reader keeps it from being shortened
+			}
 		}
 		progress(fmt.Sprintf("%d of %d free pages are left", left, free))
 		select {
@@ -94,9 +102,12 @@ func shrinkLite(ctx context.Context, path string, progress func(string)) (out Co
 		case <-time.After(compactShare * time.Since(began)):
 		}
 	}
-	out.After, err = conn.cut(ctx, path)
+	out.After, out.Later, err = conn.cut(ctx, path)
 	return out, err
 }
+
+// maxCompactWAL is the size of the WAL from which on a compaction stops.
+const maxCompactWAL = 256 << 20
 
 // compactWait is how long a step waits for the lock of writers.
 const compactWait = 30 * time.Second
@@ -147,25 +158,23 @@ func (c *liteConn) number(sql string) (n int64, err error) {
 	return n, errors.Join(err, rs.Err())
 }
 
-// cut copies the WAL into the file, whose end is then cut off, and returns its size. It waits a moment
-// for readers that still need pages of the WAL; else a later checkpoint of the server does it.
-func (c *liteConn) cut(ctx context.Context, path string) (int64, error) {
-	want, err := c.number("PRAGMA page_count")
+// cut copies the WAL into the file, whose end is then cut off, and returns the size of the store. It
+// waits a moment for readers that still need pages of the WAL; else a later checkpoint cuts the file.
+func (c *liteConn) cut(ctx context.Context, path string) (size int64, later bool, err error) {
 	for range 50 {
-		if err == nil {
-			_, err = c.number("PRAGMA wal_checkpoint(PASSIVE)")
+		if _, err = c.number("PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
+			return 0, false, err
 		}
-		size := int64(fileSize(path)())
-		if err != nil || size <= want*litePage {
-			return size, err
+		if size, err = c.bytes(); err != nil || int64(fileSize(path)()) <= size {
+			return size, false, err
 		}
 		select {
 		case <-ctx.Done():
-			return size, ctx.Err()
+			return size, true, ctx.Err()
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	return want * litePage, nil
+	return size, true, nil
 }
 
 // rewriteLite writes the whole file anew, in the order of the tables, so that it can shrink in small
@@ -188,7 +197,11 @@ func rewriteLite(ctx context.Context, dir, path string, progress func(string)) (
 	if out.Before, err = conn.bytes(); err != nil {
 		return out, err
 	}
-	if err := roomFor(out.Before, dir); err != nil {
+	free, err := conn.number("PRAGMA freelist_count")
+	if err != nil {
+		return out, err
+	}
+	if err := roomFor(out.Before-free*litePage, dir); err != nil {
 		return out, err
 	}
 	progress("writing the store anew")
@@ -200,10 +213,7 @@ func rewriteLite(ctx context.Context, dir, path string, progress func(string)) (
 		return out, err
 	}
 	conn.conn.SetInterrupt(nil)
-	if _, err := conn.cut(ctx, path); err != nil {
-		return out, err
-	}
-	out.After, err = conn.bytes()
+	out.After, out.Later, err = conn.cut(ctx, path)
 	return out, err
 }
 
@@ -274,6 +284,9 @@ func compactPostgres(ctx context.Context, o Options, full bool, progress func(st
 	if err := conn.QueryRow(ctx, storeSize).Scan(&out.Before); err != nil {
 		return out, err
 	}
+	if err := mayCompact(ctx, conn); err != nil {
+		return out, err
+	}
 	if err := dropLeftOvers(ctx, conn); err != nil {
 		return out, err
 	}
@@ -290,6 +303,17 @@ func compactPostgres(ctx context.Context, o Options, full bool, progress func(st
 		}
 	}
 	return out, conn.QueryRow(ctx, storeSize).Scan(&out.After)
+}
+
+// mayCompact returns an error unless the role owns all tables: PostgreSQL passes over others.
+func mayCompact(ctx context.Context, conn *pgx.Conn) error {
+	foreign, err := pgStrings(ctx, conn, `SELECT quote_ident(tablename) FROM pg_tables
+		WHERE schemaname = current_schema() AND NOT pg_has_role(tableowner, 'USAGE') ORDER BY tablename`)
+	if err == nil && len(foreign) > 0 {
+		err = fmt.Errorf("the role of --database does not own the table %s; use the role that does, with which servers "+
+			"migrate", foreign[0])
+	}
+	return err
 }
 
 // connectCompact returns a connection without time limits that holds the lock.
@@ -312,7 +336,7 @@ func connectCompact(ctx context.Context, o Options, full bool) (_ *pgx.Conn, err
 	}
 	lockTimeout := "0" // it waits beside others
 	if full {
-		lockTimeout = "'5s'" // requests wait behind it
+		lockTimeout = "'2s'" // requests wait behind it
 	}
 	if _, err := conn.Exec(ctx, `SET statement_timeout = 0; SET lock_timeout = `+lockTimeout); err != nil {
 		return nil, err
@@ -346,15 +370,26 @@ func cleanUp(ctx context.Context, o Options, full bool) error {
 	return nil
 }
 
-// maxLockTries limits how often a table is tried that others use.
-const maxLockTries = 10
+// A table that others use is tried so often, with pauses in which requests that wait are served.
+const (
+	maxLockTries = 10
+	lockPause    = 3 * time.Second
+)
 
 func compactTable(ctx context.Context, conn *pgx.Conn, table string, full bool) error {
 	if full {
 		for try := 1; ; try++ {
 			_, err := conn.Exec(ctx, `VACUUM (FULL, ANALYZE) `+table)
-			if !isCode(err, "55P03") || try == maxLockTries {
+			if !isCode(err, "55P03") {
 				return err
+			}
+			if try == maxLockTries {
+				return fmt.Errorf("others have used it all the time, such as a back-up; run the command again later (%w)", err)
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(lockPause):
 			}
 		}
 	}

@@ -55,7 +55,8 @@ func openLite(path string, pragmas ...string) (*liteConn, error) {
 
 // addFunctions adds the SQL functions has_words and count_words(words, title, problem,
 // suggested_fix), with which a search scans the proposals of a small org, and those for packs of n
-// events: pack_text(data), and pack_subjects(data, n), which is a JSON array.
+// events: pack_text(data), and pack_subjects(data, n), which is a JSON array; both are NULL if the pack is
+// damaged.
 func (c *liteConn) addFunctions() error {
 	add := func(name string, count func(words []string, texts ...string) int64) error {
 		return c.conn.CreateFunction(name, &sqlite.FunctionImpl{
@@ -77,7 +78,10 @@ func (c *liteConn) addFunctions() error {
 			NArgs: 1, Deterministic: true,
 			Scalar: func(_ sqlite.Context, args []sqlite.Value) (sqlite.Value, error) {
 				text, err := expandPack(args[0].Blob())
-				return sqlite.TextValue(text), err
+				if err != nil {
+					return sqlite.Value{}, nil //nolint:nilerr // NULL: the library loses errors of functions
+				}
+				return sqlite.TextValue(text), nil
 			},
 		}),
 		c.conn.CreateFunction("pack_subjects", &sqlite.FunctionImpl{
@@ -85,15 +89,18 @@ func (c *liteConn) addFunctions() error {
 			Scalar: func(_ sqlite.Context, args []sqlite.Value) (sqlite.Value, error) {
 				text, err := expandPack(args[0].Blob())
 				if err != nil {
-					return sqlite.Value{}, err
+					return sqlite.Value{}, nil //nolint:nilerr // see above
 				}
 				p := storedPack{last: args[1].Int64(), n: args[1].Int64(), data: text}
 				subjects, err := p.subjects("")
 				if err != nil {
-					return sqlite.Value{}, err
+					return sqlite.Value{}, nil //nolint:nilerr // see above
 				}
 				list, err := json.Marshal(subjects)
-				return sqlite.TextValue(string(list)), err
+				if err != nil {
+					return sqlite.Value{}, nil //nolint:nilerr // see above
+				}
+				return sqlite.TextValue(string(list)), nil
 			},
 		}),
 	)

@@ -43,6 +43,7 @@ type copyForm struct {
 	damaged      string // ends what is wrong with what to do, unless it says so itself
 	indexes      string // names of all indexes
 	unsearchable string // proposals that the text index lacks, by org
+	badPacks     string // packs of events that cannot be read, by org; empty: the engine knows none
 }
 
 // derived are the tables that are not copied: they describe the database rather than the data, or
@@ -64,9 +65,10 @@ var sqliteForm = copyForm{
 	refers:  `SELECT DISTINCT "table" FROM pragma_foreign_key_list($1)`,
 	values:  map[string]string{"events.data": "pack_text(data)"},
 
-	intact:  `PRAGMA integrity_check(50)`,
-	damaged: "; the file is damaged: stop the server, and restore a back-up",
-	indexes: `SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL`,
+	intact:   `PRAGMA integrity_check(50)`,
+	damaged:  "; the file is damaged: stop the server, and restore a back-up",
+	indexes:  `SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL`,
+	badPacks: `SELECT org_id, count(*) FROM events WHERE pack_text(data) IS NULL GROUP BY org_id ORDER BY org_id`,
 	// The newest proposals are indexed a moment later.
 	unsearchable: `SELECT org_id, count(*) FROM proposals
 		WHERE seq <= (SELECT coalesce(max(id), 0) FROM proposal_search_docsize)
@@ -186,6 +188,10 @@ func (s *Snapshot) Write(ctx context.Context, w *backup.Writer, progress func(ta
 	return nil
 }
 
+// errDamagedPack is returned for a pack whose text cannot be read: SQLite has none for it.
+var errDamagedPack = errors.New("a pack of events is damaged; \"parley check\" says of which org, and an older back-up " +
+	"may have it")
+
 const progressRows = 10_000
 
 // writeTable writes the rows of a query for the columns of the table.
@@ -227,7 +233,9 @@ func (t *copyTable) scanner() func(rows) ([]any, error) {
 		for i, d := range dest {
 			switch d := d.(type) {
 			case *string:
-				values[i] = *d
+				if values[i] = *d; *d == "" && t.name+"."+t.columns[i].name == "events.data" {
+					return nil, errDamagedPack
+				}
 			case *int64:
 				values[i] = *d
 			}
