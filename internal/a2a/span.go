@@ -23,7 +23,7 @@ const (
 const unknownMethod = "unknown method"
 
 // oneTraced is one in a span of its own.
-func (c *call) oneTraced(req *request, out []byte) ([]byte, *rpcError) {
+func (c *call) oneTraced(req *request, out []byte) (b []byte, err *rpcError) {
 	if c.s.Tracer == nil {
 		return c.one(req, out)
 	}
@@ -34,12 +34,11 @@ func (c *call) oneTraced(req *request, out []byte) ([]byte, *rpcError) {
 		name = unknownMethod
 	}
 	span := item.startSpan(rpcJSON, name)
-	b, err := item.one(req, out)
+	defer span.End() // also after a panic
+	b, err = item.one(req, out)
 	c.waited, c.blockUntil = item.waited, item.blockUntil
 	if err != nil {
 		endSpan(span, err)
-	} else {
-		span.End()
 	}
 	return b, err
 }
@@ -47,6 +46,7 @@ func (c *call) oneTraced(req *request, out []byte) ([]byte, *rpcError) {
 // openTraced is open in a span, which ends when the stream begins.
 func (c *call) openTraced(system, name string, m *method, params []byte) (*sseStream, error) {
 	span := c.startSpan(system, name)
+	defer span.End() // also after a panic
 	st, err := c.open(m, params)
 	endSpan(span, err)
 	return st, err

@@ -18,16 +18,23 @@ func (a *api) sendClaim(ctx context.Context, w http.ResponseWriter, c *dispatch.
 	if a.tracer == nil {
 		return writeClaim(w, c)
 	}
+	spans := make([]trace.Span, len(c.Assignments))
 	for i := range c.Assignments {
 		as := &c.Assignments[i]
 		_, span := a.tracer.StartIn(ctx, trace.FromString(as.Task.Trace), trace.Internal, "task.claim",
 			trace.String("parley.org", as.Task.Org), trace.String("parley.agent", as.Task.Agent),
 			trace.String("parley.task", as.Task.UID), trace.Int("parley.attempt", as.Number),
 			trace.Int("parley.task_age_ms", int(time.Since(as.Task.CreatedAt).Milliseconds())))
-		defer span.End()
-		as.Task.Trace = span.Context().String()
+		spans[i], as.Task.Trace = span, span.Context().String()
 	}
-	return writeClaim(w, c)
+	err := writeClaim(w, c)
+	for _, span := range spans {
+		if err != nil {
+			span.Fail("the worker did not get the task")
+		}
+		span.End()
+	}
+	return err
 }
 
 // startReport starts the span of a report.

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/trace"
 )
 
@@ -39,14 +40,19 @@ func (e *pg) writeWide(ctx context.Context, fn func(*tx) error) error { return e
 
 // write runs fn in its own transaction, again if it lost a race against another transaction. It
 // continues if its caller cancels.
-func (e *pg) write(ctx context.Context, fn func(*tx) error) error {
+func (e *pg) write(ctx context.Context, fn func(*tx) error) (err error) {
 	if err := e.fence.err(); err != nil {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
 	if e.tracer != nil {
 		span := e.startSpan(ctx)
-		defer span.End()
+		defer func() {
+			if err != nil && errs.KindOf(err) == errs.Internal {
+				span.Fail("the write failed")
+			}
+			span.End()
+		}()
 	}
 	start := time.Now()
 	until := start.Add(writeTimeout)
