@@ -29,13 +29,13 @@ func (rt *Router) authenticate(path string, ro Route, next http.Handler) http.Ha
 			rt.refuseCredentials(w, r, refuse, err)
 			return
 		}
-		rt.serveCaller(w, r, caller, limit, refuse, next)
+		rt.serveCaller(w, r, caller, nil, limit, refuse, next)
 	})
 }
 
 // serveCaller serves a request of an authenticated caller within the caller's limits. A nil caller
-// is anonymous.
-func (rt *Router) serveCaller(w http.ResponseWriter, r *http.Request, caller *identity.Caller,
+// is anonymous. find finds the caller of a page again; nil: the API.
+func (rt *Router) serveCaller(w http.ResponseWriter, r *http.Request, caller *identity.Caller, find finder,
 	limit *limits[identity.Principal], refuse ErrorWriter, next http.Handler,
 ) {
 	x := exchangeOf(r.Context())
@@ -56,6 +56,7 @@ func (rt *Router) serveCaller(w http.ResponseWriter, r *http.Request, caller *id
 			refuse(w, r, err)
 			return
 		}
+		x.watchBody(r, find)
 	}
 	next.ServeHTTP(w, r)
 }
@@ -72,7 +73,7 @@ func (rt *Router) HandlePeople(pattern string, find func(*http.Request) (*identi
 			refuse(w, r, err)
 			return
 		}
-		rt.serveCaller(w, r, caller, rt.perPrincipal, refuse, h)
+		rt.serveCaller(w, r, caller, find, rt.perPrincipal, refuse, h)
 	})))
 }
 

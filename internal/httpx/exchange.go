@@ -33,6 +33,7 @@ type exchange struct {
 
 	account budget.Account // memory that the request holds
 	body    io.ReadCloser  // the body if it is counted while it is read, else nil
+	slow    slowBody
 
 	client  context.Context // the connection's context of a detached request, else nil
 	request *http.Request   // the original request

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/parley-dev/parley/internal/dispatch"
@@ -43,11 +44,38 @@ func (ts Tasks) Expire(ctx context.Context, most int, decide dispatch.Decision) 
 		}
 		changes, err := ts.updateMany(ctx, 0, decide,
 			over+fmt.Sprintf(` ORDER BY lease_expires LIMIT %d`, most), now.args...)
+		if err != nil {
+			changes, err = ts.expireEach(ctx, most, decide, over, now.args)
+		}
 		if out = append(out, changes...); err != nil {
 			return out, err
 		}
 	}
 	return out, nil
+}
+
+// expireEach expires leases in transactions of their own, so that one row that cannot be changed does not
+// keep the others.
+func (ts Tasks) expireEach(
+	ctx context.Context, most int, decide dispatch.Decision, over string, args []any,
+) (out []task.Change, failed error) {
+	type key struct{ org, uid string }
+	var keys []key
+	if err := each(ctx, ts.eng, func(r rows) error {
+		var k key
+		err := r.Scan(&k.org, &k.uid)
+		keys = append(keys, k)
+		return err
+	}, fmt.Sprintf(`SELECT org_id, uid FROM tasks%s ORDER BY lease_expires LIMIT %d`, over, 10*most), args...); err != nil {
+		return nil, err
+	}
+	for _, k := range keys {
+		changes, err := ts.updateMany(ctx, 0, decide, ` WHERE org_id = $1 AND uid = $2 AND lease_expires > 0`, k.org, k.uid)
+		if out = append(out, changes...); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("expire the lease of task %s of org %s: %w", k.uid, k.org, err))
+		}
+	}
+	return out, failed
 }
 
 // LeasesOf implements dispatch.Queue.

@@ -99,7 +99,15 @@ func (c Cost) encode(salt, key []byte) string {
 		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key))
 }
 
-// Verify implements account.Hasher.
+// Bounds of a stored hash, which may come from another server: a higher cost would stop this one.
+const (
+	maxMemory  = 256 << 10 // KiB
+	maxPasses  = 16
+	maxThreads = 16
+	maxKey     = 64
+)
+
+// Verify implements account.Hasher. A hash beyond the bounds matches no password.
 func (a *Argon2id) Verify(ctx context.Context, hash, password string) (bool, error) {
 	parts := strings.Split(hash, "$")
 	if len(parts) != 6 || parts[1] != "argon2id" {
@@ -112,7 +120,7 @@ func (a *Argon2id) Verify(ctx context.Context, hash, password string) (bool, err
 		return false, nil
 	}
 	_, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &memory, &passes, &threads)
-	if err != nil || passes == 0 || threads == 0 {
+	if err != nil || passes == 0 || threads == 0 || memory > maxMemory || passes > maxPasses || threads > maxThreads {
 		return false, nil
 	}
 	salt, err := base64.RawStdEncoding.DecodeString(parts[4])
@@ -120,7 +128,7 @@ func (a *Argon2id) Verify(ctx context.Context, hash, password string) (bool, err
 		return false, nil // not a hash, so no password matches
 	}
 	want, err := base64.RawStdEncoding.DecodeString(parts[5])
-	if err != nil || len(want) < argonSalt {
+	if err != nil || len(want) < argonSalt || len(want) > maxKey {
 		return false, nil // as above
 	}
 	done, err := a.turn(ctx)
