@@ -41,7 +41,8 @@ func (r *release) debianPackage(work string, p platform, binary string, x extras
 	if err := r.stage(stage, append(files, control...)); err != nil {
 		return err
 	}
-	out := filepath.Join(r.out, fmt.Sprintf("parley_%s_%s.deb", debianVersion(r.version), p.arch))
+	out := filepath.Join(r.out, fmt.Sprintf("parley_%s_%s.deb",
+		strings.ReplaceAll(debianVersion(r.version), "~", "-"), p.arch)) // some hosts rename files with ~
 	compress := []string{"-Zxz", "-z4", "--threads-max=1"}
 	if r.quick {
 		compress = []string{"-Zgzip", "-z1"}

@@ -17,7 +17,7 @@ import (
 
 func thePackage(t *testing.T) string {
 	t.Helper()
-	return filepath.Join(theRelease(t).out, "parley_1.2.3~rc.1_"+runtime.GOARCH+".deb")
+	return filepath.Join(theRelease(t).out, "parley_1.2.3-rc.1_"+runtime.GOARCH+".deb")
 }
 
 // output runs a program and returns what it prints.
@@ -131,8 +131,7 @@ func readUnit(t *testing.T, root, unit string) unitFile {
 // and removes it.
 func TestDebianPackageInAFreshRoot(t *testing.T) {
 	if !soak() {
-		t.Log("runs with make soak only: it makes a Debian with debootstrap")
-		return
+		t.Skip("runs with make soak only: it makes a Debian with debootstrap")
 	}
 	deb := thePackage(t)
 	t.Run("lintian", func(t *testing.T) {

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/acme"
@@ -29,6 +31,20 @@ type certificates struct {
 	manager *autocert.Manager
 	domains []string
 	log     *slog.Logger
+	states  map[string]*certState // by domain
+}
+
+// certState is what became of the certificate of a domain. Only run orders one for the first time: if
+// every handshake did, clients would use up the limits of the certificate authority.
+type certState struct {
+	tried chan struct{} // closed after the first attempt
+	once  sync.Once
+	have  atomic.Bool
+}
+
+func (s *certState) set(have bool) {
+	s.have.Store(s.have.Load() || have)
+	s.once.Do(func() { close(s.tried) })
 }
 
 // newACME prepares the certificates of --acme. The store is opened later, before the first use.
@@ -41,7 +57,10 @@ func (s *Server) newACME() (*tls.Config, error) {
 	for i, d := range domains {
 		domains[i] = strings.ToLower(d)
 	}
-	s.certs = &certificates{domains: domains, log: s.log}
+	s.certs = &certificates{domains: domains, log: s.log, states: map[string]*certState{}}
+	for _, d := range domains {
+		s.certs.states[d] = &certState{tried: make(chan struct{})}
+	}
 	s.certs.manager = &autocert.Manager{
 		Prompt: autocert.AcceptTOS, Cache: certCache{s}, Client: client, Email: s.cfg.ACMEEmail,
 		HostPolicy: s.certs.allow,
@@ -80,6 +99,18 @@ func (c *certificates) forClient(hello *tls.ClientHelloInfo) (*tls.Certificate, 
 		named := *hello
 		named.ServerName = c.domains[0]
 		hello = &named
+	}
+	state := c.states[c.domain(hello.ServerName)]
+	if state == nil || slices.Contains(hello.SupportedProtos, acme.ALPNProto) { // refused, or a challenge
+		return c.manager.GetCertificate(hello)
+	}
+	select {
+	case <-state.tried:
+	case <-hello.Context().Done():
+		return nil, hello.Context().Err()
+	}
+	if !state.have.Load() {
+		return nil, fmt.Errorf("there is no certificate for %s yet; the log says why", hello.ServerName)
 	}
 	return c.manager.GetCertificate(hello)
 }
@@ -132,8 +163,8 @@ func (c certCache) Delete(ctx context.Context, key string) error {
 }
 
 const (
-	certRetry    = time.Minute // after a failure; doubled up to certLook
-	certLook     = time.Hour   // how often a certificate is looked at
+	certRetry    = 70 * time.Second // after a failure; doubled up to certLook. The manager forgets it after a minute
+	certLook     = time.Hour        // how often a certificate is looked at
 	minCertRetry = time.Second
 )
 
@@ -144,6 +175,7 @@ func (c *certificates) run(ctx context.Context, domain string) {
 	failures := 0
 	for {
 		leaf, err := c.get(ctx, domain)
+		c.states[domain].set(err == nil)
 		var wait time.Duration
 		switch {
 		case ctx.Err() != nil:

@@ -149,10 +149,10 @@ func TestTheMoreExplicitStoreIsUsed(t *testing.T) {
 			Store{Data: "d", Database: url},
 		},
 		{
-			"a folder in the environment beats the file",
+			"a database in the file beats a folder in the environment, which packages set",
 			map[string]string{"PARLEY_DATA": "d"},
 			[]string{"--config", inFile},
-			Store{Data: "d", Config: inFile},
+			Store{Data: "d", Database: url, Config: inFile},
 		},
 		{
 			"the file beats the default", nil,

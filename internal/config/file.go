@@ -45,13 +45,14 @@ func (s *Store) BeforeResolve(ctx *kong.Context, path *kong.Path) error {
 }
 
 // AfterApply is a kong hook that runs when every setting has its value. Only one of --data and
-// --database is used: the one with the higher precedence. With PARLEY_DATABASE set, a command with
-// --data uses the folder.
+// --database is used: the one with the higher precedence, except that a database in the file counts more
+// than PARLEY_DATA. With PARLEY_DATABASE set, a command with --data uses the folder.
 func (s *Store) AfterApply(ctx *kong.Context) error {
 	data, database := SourceOf(ctx, "data"), SourceOf(ctx, "database")
 	switch {
 	case data == FromFlag && database == FromFlag:
 		return errors.New("--data and --database exclude each other: give one of them")
+	case data == FromEnv && database == FromFile: // packages and images set PARLEY_DATA for the case without a file
 	case data > database:
 		s.Database = ""
 	}

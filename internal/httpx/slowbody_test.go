@@ -15,7 +15,9 @@ import (
 )
 
 // fickle authenticates until its caller changes.
-type fickle struct{ caller atomic.Pointer[identity.Caller] }
+type fickle struct {
+	caller atomic.Pointer[identity.Caller]
+}
 
 func (f *fickle) Authenticate(context.Context, string) (*identity.Caller, error) {
 	if c := f.caller.Load(); c != nil {
