@@ -60,6 +60,10 @@ func ImportOrg(ctx context.Context, cfg config.Store, from io.Reader, how OrgImp
 	}
 	defer r.Close()
 	h := r.Header()
+	if h.Org != "" && !identity.ValidOrgID(h.Org) { // the store refuses a back-up of all orgs
+		return Imported{}, errs.New(errs.Invalid, "org.import_changed",
+			"the export is of an org with the id %q, which cannot exist: it was changed by hand", h.Org)
+	}
 	detail := fmt.Sprintf("exported as %q at %s by parley %s", h.Org, h.CreatedAt.Format(time.RFC3339), h.Version)
 	out := Imported{Restored: Restored{Header: h, Store: StoreName(cfg)}}
 	out.Org, err = store.ImportOrg(ctx, storeOptions(cfg, store.Options{Migrate: store.MigrateNever}), r, store.OrgImport{

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-dev/parley/internal/backup"
 	"github.com/parley-dev/parley/internal/config"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
@@ -223,6 +226,7 @@ func TestOrgImportWhileServing(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			target := fixtureConfig(t, engine)
+			target.RateLimit = 0
 			serving := startServer(t, target)
 			defer func() { _ = serving.Shutdown() }()
 			own := serving.First().Secret
@@ -334,6 +338,12 @@ func TestOrgImportRefusals(t *testing.T) {
 				{"org \"main\" exists already", data, OrgImport{}},
 				{"public agent \"helper\"", data, OrgImport{As: "copy"}},
 				{"public agent \"helper\"", bare, OrgImport{As: "copy"}},
+				{"public agent \"helper\"", forged(t, bare, "main", func(table *backup.Table, row []any) {
+					if i := slices.Index(table.Columns, "public_name"); table.Name == "agents" {
+						row[i] = int64(0)
+					}
+				}), OrgImport{As: "copy"}},
+				{"changed by hand", forged(t, data, "~main", nil), OrgImport{As: "copy"}},
 			} {
 				if err := try(c.data, c.how); err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("%v, want an error with %q", err, c.want)
@@ -345,6 +355,48 @@ func TestOrgImportRefusals(t *testing.T) {
 			inOrder(t, target)
 		})
 	}
+}
+
+// forged returns an export that was changed by hand, with a valid checksum.
+func forged(t *testing.T, data []byte, org string, edit func(table *backup.Table, row []any)) []byte {
+	t.Helper()
+	r, err := backup.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	h := r.Header()
+	h.Org = org
+	var out bytes.Buffer
+	w, err := backup.NewWriter(&out, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		table, err := r.NextTable()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = w.Table(table)
+		}
+		for err == nil {
+			var row []any
+			if row, err = r.Row(); err == nil {
+				if edit != nil {
+					edit(&table, row)
+				}
+				err = w.Row(row)
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }
 
 // TestOrgImportIsInterrupted: an import that ends in the middle leaves nothing that anyone sees, and the

@@ -176,12 +176,12 @@ func (im *orgImport) prepare(ctx context.Context) (err error) {
 // hideBuiltin makes built-in agents private whose public id the store has already. The first org of every
 // store has one.
 func (im *orgImport) hideBuiltin(ctx context.Context, conn *liteConn) error {
-	ids, err := strs(ctx, bareLite{conn}, `SELECT id FROM agents WHERE public_name = 1 AND builtin <> ''`)
+	ids, err := strs(ctx, bareLite{conn}, `SELECT id FROM agents WHERE `+isPublic+` AND builtin <> ''`)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		taken, err := some(ctx, im.store.eng, "agents", "id", "public_name = 1", []string{id})
+		taken, err := some(ctx, im.store.eng, "agents", "id", isPublic, []string{id})
 		if err != nil {
 			return err
 		}
@@ -237,9 +237,12 @@ type uniqueValues struct {
 	values                    []string
 }
 
+// isPublic is the condition on agents that other orgs reach by their id, or could again.
+const isPublic = "(public = 1 OR public_name = 1)"
+
 // uniqueColumns are the columns of such values. say has a %q for the value, unless it is a hash.
 var uniqueColumns = []uniqueValues{
-	{table: "agents", column: "id", where: "public_name = 1", say: "the store has the public agent %q already; an " +
+	{table: "agents", column: "id", where: isPublic, say: "the store has the public agent %q already; an " +
 		"agent's public id is unique. Free it with \"parley agent release\", or choose another store"},
 	{table: "keys", column: "id"},
 	{table: "keys", column: "hash"},
@@ -347,8 +350,11 @@ func (im *orgImport) each(
 		if err != nil {
 			return err
 		}
-		if t.name == "oauth_clients" && have[values[id].(string)] {
-			return nil
+		if t.name == "oauth_clients" {
+			// A client that is a document is read again from its URL: what an export says about it could be false.
+			if name, _ := values[id].(string); have[name] || strings.Contains(name, "://") {
+				return nil
+			}
 		}
 		if n++; n%progressRows == 0 {
 			im.progress(t.name, n)
