@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/pgtest"
 )
@@ -154,6 +156,8 @@ func TestErasingLeavesOthers(t *testing.T) {
 				t, s, insertAudit("a1", "user:eve", "agent:worker", "by an agent"),
 				insertAudit("a2", "user:ada", "agent", "agent made svc:agent:all for user:adam"),
 				insertAudit("a3", "user:eve", "user:ada", `name "agent"`),
+				insertAudit("a4", "user:eve", "key-1", `user:ada "agent" svc:agent:all`),
+				insertAudit("a5", "", "user:ada", "with idp, as agent (s-1)"), insertAudit("a6", "", "", "with idp, as agent"),
 				kept("user:ada", "a", "{}"), kept("user:adam", "b", `{"Kind":"agent"}`), kept("user:eve", "c", `{"By":"user:ada"}`),
 				kept("user:eve", "d", `{"By":"user:adam"}`), kept("user:eve", "e user:ada", "{}"),
 				delivered("1", "to user:ada"), delivered("2", "to user:adam"),
@@ -164,6 +168,8 @@ func TestErasingLeavesOthers(t *testing.T) {
 					"user:eve agent:worker by an agent 192.0.2.1",
 					"user:former-1 agent Former member 1 made svc:agent:all for user:adam ",
 					`user:eve user:former-1 name "Former member 1" 192.0.2.1`,
+					`user:eve key-1 user:former-1 "Former member 1" svc:agent:all 192.0.2.1`,
+					" user:former-1 with idp, as Former member 1 (s-1) ", "  with idp, as Former member 1 192.0.2.1",
 				},
 				`SELECT operation FROM idempotency ORDER BY operation`:     {"b", "d"},
 				`SELECT response FROM webhook_deliveries ORDER BY n`:       {"", "to user:adam"},
@@ -282,5 +288,39 @@ func TestErasingWaitsForServers(t *testing.T) {
 	}
 	if after, err := s.Identity().Epoch(t.Context()); err != nil || after == before {
 		t.Errorf("the epoch is %d, %v: servers keep their lists", after, err)
+	}
+}
+
+// Events of other orgs that name the user are found without the tasks, which are deleted earlier.
+func TestErasingReadsEventsOfOtherOrgs(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]Options{"sqlite": {Dir: t.TempDir()}, "postgres": {URL: pgtest.URL(t)}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, former := halfErased(t, o, "Ada Lovelace")
+			ctx, now := t.Context(), time.Now().UTC()
+			if err := s.Identity().CreateOrg(ctx, identity.Org{ID: "beta", Name: "Beta", CreatedAt: now},
+				identity.NewEntry(ctx, now, "beta", identity.OrgCreate, "beta", "")); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.eng.write(ctx, func(x *tx) error {
+				x.emit(event.New("beta", event.TaskCreated, now, "task:t-1", "acme/user:ada", event.Members,
+					json.RawMessage(`{"sender":"acme/user:ada"}`)))
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			eraseAgain(t, s, former)
+			if _, n, err := s.rewriteEvents(ctx, "beta", 0, func(text string) string {
+				return strings.ReplaceAll(text, "acme/user:former-1", "")
+			}); err != nil || n != 1 {
+				t.Errorf("%d packs have the pseudonym, %v", n, err)
+			}
+			if _, n, err := s.rewriteEvents(ctx, "beta", 0, func(text string) string {
+				return strings.ReplaceAll(text, "user:ada", "")
+			}); err != nil || n != 0 {
+				t.Errorf("%d packs name the user, %v", n, err)
+			}
+		})
 	}
 }

@@ -116,20 +116,20 @@ func (w *wipe) response(values []string) bool {
 	return false
 }
 
-// entry replaces the user in an audit entry. Entries by and about the user can have names, also earlier
-// ones, and those by the user an address.
+// entry replaces the user in an audit entry. Entries by and about the user, and those about a sign-in of
+// an unknown person, can have names. Those about the user can have earlier names.
 func (w *wipe) entry(values []string) bool {
 	for i := range 3 {
 		values[i] = w.refs(values[i])
 	}
 	actor, target, detail, address := values[0], values[1], &values[2], &values[3]
-	if actor == w.newRef || target == w.newRef {
+	if actor == "" || actor == w.newRef || target == w.newRef || strings.Contains(*detail, w.newRef) {
 		*detail = w.names(*detail)
 	}
 	if target == w.newRef {
 		*detail = saidName.ReplaceAllLiteralString(*detail, "name "+strconv.Quote(w.newName))
 	}
-	if actor == w.newRef {
+	if actor == w.newRef || actor == "" && target == w.newRef { // without an actor: a sign-in failed
 		*address = ""
 	}
 	return false

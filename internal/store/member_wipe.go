@@ -130,7 +130,9 @@ const (
 )
 
 // replaceWord replaces a text where no letter, digit or further part of an id is next to it.
-func replaceWord(s, old, replacement string) string { return replaceBetween(s, old, replacement, refParts) }
+func replaceWord(s, old, replacement string) string {
+	return replaceBetween(s, old, replacement, refParts)
+}
 
 // replaceBetween replaces a text where no letter, digit or one of parts is next to it.
 func replaceBetween(s, old, replacement, parts string) string {
