@@ -324,3 +324,23 @@ func TestErasingReadsEventsOfOtherOrgs(t *testing.T) {
 		})
 	}
 }
+
+// In the event of a key, only its name can have the name of the user.
+func TestErasingKeepsTheShapeOfEvents(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"admin": `"name":"Former member 1 laptop","admin":true,"scopes":["svc:admin:admin"]`,
+		"name":  `"name":"admin laptop","admin":true,"scopes":["svc:admin:admin"]`,
+	} {
+		w := newWipe("acme", erasing{ID: "ada", Name: name}, &identity.Member{
+			Principal: identity.Principal{Org: "acme", Kind: identity.User, ID: "former-1"}, Name: "Former member 1",
+		})
+		line := func(ref, rest string) string {
+			return "id\t1\tkey.created\t1\tkey:k-1\t" + ref + "\tadmins\t" + `{"principal":"` + ref + `",` + rest + "}\n"
+		}
+		got := w.pack(line("user:ada", `"name":"admin laptop","admin":true,"scopes":["svc:admin:admin"]`))
+		if want := line("user:former-1", want); got != want {
+			t.Errorf("for the name %q:\n got %s\nwant %s", name, got, want)
+		}
+	}
+}

@@ -99,7 +99,9 @@ func (w *wipe) event(line string) string {
 		fields[i] = w.refs(fields[i])
 	}
 	if strings.HasPrefix(fields[4], "key:") && strings.Contains(fields[7], quoted(w.newRef)) {
-		fields[7] = recordName.ReplaceAllStringFunc(fields[7], w.names) // the user may have named a key
+		fields[7] = recordName.ReplaceAllStringFunc(fields[7], func(member string) string { // the user may have named a key
+			return `"name":` + w.names(strings.TrimPrefix(member, `"name":`))
+		})
 	}
 	return strings.Join(fields, "\t")
 }
