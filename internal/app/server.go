@@ -286,6 +286,7 @@ func storeOptions(cfg config.Store, o store.Options) store.Options {
 		o.Dir = cfg.Data
 	}
 	o.Version, o.Records, o.SessionOf = Version(), rest.Records{}, web.SessionNames
+	o.Settle = eraseSettle
 	return o
 }
 

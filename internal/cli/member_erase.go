@@ -18,8 +18,7 @@ type memberEraseCmd struct {
 func (memberEraseCmd) Help() string {
 	return "For a person who must not be named any more. The id, the name, the e-mail address and every way to sign in " +
 		"go; keys, sessions and programs end. Proposals, votes and comments stay, under a pseudonym that is printed. Texts " +
-		"that people wrote are not changed. It cannot be undone. Run it with the pseudonym to continue after an " +
-		"interruption. " + adminHelp + examples(
+		"that people wrote are not changed. It cannot be undone. Run it again to continue after an interruption. " + adminHelp + examples(
 		"parley member erase user:ada",
 		"parley member erase user:ada --yes --data ./parley-data --org main",
 	)

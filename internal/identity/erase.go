@@ -16,8 +16,8 @@ type Erasure struct {
 }
 
 // EraseMember erases a user of the org: the name, the id and every way to sign in go, and what the user
-// did stays under a pseudonym. It returns the member that remains. Erasing that one again continues an
-// erasure that was interrupted.
+// did stays under a pseudonym. It returns the member that remains. Erasing the user or that one again
+// continues an erasure that was interrupted.
 func (m *OrgAdmin) EraseMember(ctx context.Context, a Access, p Principal) (Member, error) {
 	if err := a.For(EraseMembers); err != nil {
 		return Member{}, err

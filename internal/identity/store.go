@@ -45,7 +45,8 @@ type MemberStore interface {
 		ctx context.Context, p Principal, at time.Time, decide func(MemberScene) (MemberOutcome, error),
 	) (MemberOutcome, error)
 	// EraseMember locks as UpdateMember does, calls decide and replaces the user. It returns when
-	// the user is named nowhere any more. For a member that replaces a user, it continues.
+	// the user is named nowhere any more. If that was interrupted, it continues:
+	// for the user, and for the member that replaces the user.
 	EraseMember(ctx context.Context, p Principal, decide func(MemberScene) (Erasure, error)) (Member, error)
 }
 

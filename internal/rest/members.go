@@ -68,8 +68,9 @@ func (a *api) registerMembers() {
 		audit: identity.MemberErase, errors: []int{http.StatusConflict},
 		description: "For a person who has left and must not be named any more. The id, the name, the e-mail address and " +
 			"every way to sign in go; keys, sessions and programs end. Proposals, votes and comments stay, under the " +
-			"pseudonym that is returned. Texts that people wrote are not changed. It cannot be undone, and takes some time in " +
-			"an org with a long history; a request for the pseudonym continues one that was interrupted. 404 if repeated. " +
+			"pseudonym that is returned. Texts that people wrote are not changed. It cannot be undone, and takes some " +
+			"seconds, and longer in an org with a long history. If it was interrupted, the same request continues, as does " +
+			"one for the pseudonym; if it was completed, it is 404. " +
 			"409 for an agent or a service, for yourself, and for the last enabled admin of the org." + needsAdmin,
 	}, a.eraseMember)
 	register(a, operation{

@@ -16,6 +16,8 @@ type db struct {
 	claimer string
 	// sessionOf is Options.SessionOf.
 	sessionOf func(data []byte, org, user string) bool
+	settle    time.Duration                           // Options.Settle
+	used      func(ctx context.Context) (bool, error) // reports whether a server may use the store
 }
 
 // engine is implemented by SQLite and PostgreSQL.

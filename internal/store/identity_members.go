@@ -39,7 +39,7 @@ func (t *tx) createMember(ctx context.Context, m identity.Member) error {
 	return nil
 }
 
-// freeMember returns an error if the principal exists.
+// freeMember returns an error if the principal exists, or is being erased.
 func (t *tx) freeMember(ctx context.Context, p identity.Principal) error {
 	taken, err := t.exists(ctx, `SELECT 1 FROM principals
 		WHERE org_id = $1 AND kind = $2 AND id = $3`, p.Org, string(p.Kind), p.ID)
@@ -47,7 +47,10 @@ func (t *tx) freeMember(ctx context.Context, p identity.Principal) error {
 		err = errs.New(errs.Conflict, "identity.principal_exists", "org %q has a %s already; choose another id",
 			p.Org, p.Ref())
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return t.refuseErasing(ctx, p)
 }
 
 func (t *tx) insertMember(m identity.Member) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/event"
@@ -19,11 +21,12 @@ type erasing struct {
 	ID    string
 	Name  string
 	Words []string // e-mail addresses and names at providers
+	At    time.Time
 }
 
 // EraseMember implements identity.MemberStore. The first transaction ends all rights and replaces the
-// user by the pseudonym. Then each table is changed in a transaction of its own, so that other writes
-// do not wait long.
+// user by the pseudonym. Then the rows of each table are changed in small steps, so that other writes
+// do not wait long. If that was interrupted, the next call with either id continues.
 func (s Identity) EraseMember(
 	ctx context.Context, p identity.Principal, decide func(identity.MemberScene) (identity.Erasure, error),
 ) (identity.Member, error) {
@@ -34,22 +37,22 @@ func (s Identity) EraseMember(
 		if err != nil {
 			return err
 		}
-		if cur == nil {
-			return errs.ErrNotFound
-		}
-		begun, err := t.setting(ctx, p.Org, settingErasing+p.ID)
+		as, begun, err := t.begunErasure(ctx, p)
 		if err != nil {
 			return err
 		}
-		if begun != "" {
-			out = *cur
-			return json.Unmarshal([]byte(begun), &gone)
+		if as != nil && (cur == nil || cur.ID == as.ID) {
+			out, gone = *as, begun
+			return nil
+		}
+		if cur == nil {
+			return errs.ErrNotFound
 		}
 		e, err := decide(identity.MemberScene{Member: *cur, OtherAdmins: others})
 		if err != nil {
 			return err
 		}
-		out, gone = e.Member, erasing{ID: cur.ID, Name: cur.Name}
+		out, gone = e.Member, erasing{ID: cur.ID, Name: cur.Name, At: e.Entry.At}
 		if gone.Words, err = t.wordsOf(ctx, p); err != nil {
 			return err
 		}
@@ -110,83 +113,133 @@ func (t *tx) replaceMember(ctx context.Context, p identity.Principal, gone erasi
 	return nil
 }
 
-// refColumns are the columns of an org that name a principal.
-var refColumns = [][2]string{
-	{"proposals", "submitted_by"},
-	{"votes", "voter"},
-	{"history", "actor"},
-	{"followups", "assignee"},
-	{"followups", "created_by"},
-	{"friction", "last_by"},
-	{"friction_reports", "reporter"},
-	{"saved_notes", "created_by"},
-	{"keys", "created_by"},
-	{"invitations", "created_by"},
-	{"login_links", "created_by"},
-	{"oauth_clients", "created_by"},
-	{"webhooks", "created_by"},
-	{"audit", "actor"},
-	{"audit", "target"},
+// erasures returns the erasures of an org that are under way, by the ids of the pseudonyms.
+func (t *tx) erasures(ctx context.Context, org string) (map[string]erasing, error) {
+	out := map[string]erasing{}
+	err := each(ctx, t, func(r rows) error {
+		var name, value string
+		if err := r.Scan(&name, &value); err != nil {
+			return err
+		}
+		var gone erasing
+		err := json.Unmarshal([]byte(value), &gone)
+		out[strings.TrimPrefix(name, settingErasing)] = gone
+		return err
+	}, `SELECT name, value FROM org_settings WHERE org_id = $1 AND name LIKE '`+settingErasing+`%'`, org)
+	return out, err
 }
 
-// moveCounters adds the counters of one principal to those of another.
-const moveCounters = `INSERT INTO counters (org_id, kind, who, status, category, priority, slot, n)
-	SELECT org_id, kind, $3, status, category, priority, slot, n FROM counters WHERE org_id = $1 AND who = $2
-	ON CONFLICT (org_id, kind, who, status, category, priority, slot) DO UPDATE SET n = counters.n + excluded.n`
+// refuseErasing returns an error if the user is being erased: what the erasure still finds under the id
+// would be a new user's.
+func (t *tx) refuseErasing(ctx context.Context, p identity.Principal) error {
+	if p.Kind != identity.User {
+		return nil
+	}
+	begun, err := t.erasures(ctx, p.Org)
+	for _, gone := range begun {
+		if gone.ID == p.ID {
+			return errs.New(errs.Conflict, "identity.member_erasing",
+				"%s is being erased; wait until that is done, or erase it again if it was interrupted", p.Ref())
+		}
+	}
+	return err
+}
 
-// step runs one statement in a transaction of its own. Lists of the org may change with it.
-func (s Identity) step(ctx context.Context, org, sql string, args ...any) error {
+// begunErasure returns the pseudonym of a user who is being erased, found by either id. It is nil if
+// there is none.
+func (t *tx) begunErasure(
+	ctx context.Context, p identity.Principal,
+) (as *identity.Member, gone erasing, err error) {
+	begun, err := t.erasures(ctx, p.Org)
+	if err != nil {
+		return nil, gone, err
+	}
+	for id, g := range begun {
+		if id != p.ID && g.ID != p.ID {
+			continue
+		}
+		found, err := membersWhere(ctx, t, thatMember, p.Org, string(p.Kind), id)
+		if err != nil || len(found) == 0 {
+			return nil, gone, err
+		}
+		return &found[0], g, nil
+	}
+	return nil, gone, nil
+}
+
+// step runs statements in a transaction. Lists of the org may change with it.
+func (s Identity) step(ctx context.Context, org string, fn func(*tx)) error {
 	return s.eng.write(ctx, func(t *tx) error {
-		t.exec(sql, args...)
+		fn(t)
 		t.touch(org)
 		return nil
 	})
 }
 
-// finishErasing replaces a user everywhere. It may run again.
+// finishErasing replaces a user everywhere. It may run again. Requests of the user that ran when the
+// rights ended may write meanwhile, so it looks again after they have ended.
 func (s Identity) finishErasing(ctx context.Context, org string, gone erasing, as *identity.Member) error {
-	if gone.ID == "" {
-		return nil
-	}
 	w := newWipe(org, gone, as)
-	// Requests of the user that ran when the rights ended may have written since. Then there are new
-	// events of the user.
-	for late, tries := 1, 0; late > 0 && tries < maxWipes; tries++ {
-		err := s.wipeAll(ctx, w)
-		if err == nil {
-			_, late, err = s.rewriteEvents(ctx, org, w.last, w.pack)
-		}
-		if err != nil {
-			return err
-		}
+	if err := s.wipeAll(ctx, w); err != nil {
+		return err
 	}
-	return s.step(ctx, org, `DELETE FROM org_settings WHERE org_id = $1 AND name = $2`, org, settingErasing+as.ID)
+	again, err := s.settled(ctx, gone.At)
+	for tries := 0; err == nil; tries++ {
+		late := 0
+		if _, late, err = s.rewriteEvents(ctx, org, w.last[org], w.pack); err != nil {
+			break
+		}
+		if late == 0 && !again {
+			return s.endErasing(ctx, w)
+		}
+		if tries == maxWipes {
+			return errs.New(errs.Conflict, "identity.member_erasing",
+				"requests of the user are still running; erase %s again", w.newRef)
+		}
+		again, err = false, s.wipeAll(ctx, w)
+	}
+	return err
 }
 
 const maxWipes = 3
 
+// settled waits until servers have noticed that the rights of a user ended. It reports whether a server
+// uses the store.
+func (s Identity) settled(ctx context.Context, ended time.Time) (bool, error) {
+	if s.settle == 0 {
+		return false, nil
+	}
+	used, err := s.used(ctx)
+	if err != nil || !used {
+		return false, err
+	}
+	select {
+	case <-time.After(min(s.settle, s.settle-s.now().Sub(ended))):
+	case <-ctx.Done():
+	}
+	return true, ctx.Err()
+}
+
+// endErasing forgets the names of the user. Servers drop lists that they keep.
+func (s Identity) endErasing(ctx context.Context, w *wipe) error {
+	return s.step(ctx, w.org, func(t *tx) {
+		t.exec(`DELETE FROM org_settings WHERE org_id = $1 AND name = $2`, w.org, settingErasing+w.newID)
+		t.newEpoch(w.org)
+		for other := range w.changed {
+			t.touch(other)
+		}
+	})
+}
+
 // wipeAll replaces a user in all tables.
 func (s Identity) wipeAll(ctx context.Context, w *wipe) error {
-	others, err := strs(ctx, s.eng, `SELECT DISTINCT org_id FROM tasks WHERE sender_org = $1 AND sender = $2`, w.org, w.ref)
-	if err != nil {
-		return err
-	}
-	for _, c := range refColumns {
-		if err := s.step(ctx, w.org, `UPDATE `+c[0]+` SET `+c[1]+` = $3 WHERE org_id = $1 AND `+c[1]+` = $2`, w.org, w.ref,
-			w.newRef); err != nil {
-			return fmt.Errorf("erase from %s: %w", c[0], err)
+	for i := range wipedTables {
+		if err := s.wipeTable(ctx, w, &wipedTables[i]); err != nil {
+			return err
 		}
 	}
-	if err := s.eng.write(ctx, func(t *tx) error {
-		t.exec(moveCounters, w.org, w.ref, w.newRef)
-		t.exec(`DELETE FROM counters WHERE org_id = $1 AND who = $2`, w.org, w.ref)
-		t.touch(w.org)
-		return nil
-	}); err != nil {
+	if err := s.moveCounters(ctx, w); err != nil {
 		return fmt.Errorf("erase from counters: %w", err)
-	}
-	if err := s.wipeTexts(ctx, w); err != nil {
-		return err
 	}
 	if s.sessionOf != nil {
 		match := func(data []byte) bool { return s.sessionOf(data, w.org, w.id) }
@@ -194,19 +247,44 @@ func (s Identity) wipeAll(ctx context.Context, w *wipe) error {
 			return err
 		}
 	}
+	if err := s.wipeEvents(ctx, w); err != nil {
+		return err
+	}
+	// Events are kept longer than tasks, so no table says which orgs the user sent tasks to.
+	others, err := strs(ctx, s.eng, `SELECT id FROM orgs WHERE id <> $1 ORDER BY id`, w.org)
+	if err != nil {
+		return err
+	}
 	for _, other := range others {
-		if other == w.org {
-			continue
-		}
-		if _, _, err := s.rewriteEvents(ctx, other, 0, w.foreign); err != nil {
+		n := 0
+		if w.last[other], n, err = s.rewriteEvents(ctx, other, w.last[other], w.foreign); err != nil {
 			return fmt.Errorf("erase from the events of another org: %w", err)
 		}
-	}
-	for _, table := range []string{"tasks", "messages"} { // last: they say in which orgs events are
-		if err := s.step(ctx, w.org, `UPDATE `+table+` SET sender = $3 WHERE sender_org = $1 AND sender = $2`, w.org, w.ref,
-			w.newRef); err != nil {
-			return fmt.Errorf("erase from %s: %w", table, err)
+		if n > 0 {
+			w.changed[other] = true
 		}
 	}
 	return nil
+}
+
+// wipeEvents replaces a user in the events of the org, and in the index of their subjects.
+func (s Identity) wipeEvents(ctx context.Context, w *wipe) (err error) {
+	if w.last[w.org], _, err = s.rewriteEvents(ctx, w.org, w.last[w.org], w.pack); err != nil {
+		return fmt.Errorf("erase from the events: %w", err)
+	}
+	for { // the index follows the log
+		n, err := Events(s).IndexSubjects(ctx, w.org)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			break
+		}
+	}
+	return s.step(ctx, w.org, func(t *tx) {
+		t.exec(`INSERT INTO event_subjects (org_id, subject, last_seq)
+			SELECT org_id, $3, last_seq FROM event_subjects WHERE org_id = $1 AND subject = $2
+			ON CONFLICT (org_id, subject, last_seq) DO NOTHING`, w.org, "member:"+w.ref, "member:"+w.newRef)
+		t.exec(`DELETE FROM event_subjects WHERE org_id = $1 AND subject = $2`, w.org, "member:"+w.ref)
+	})
 }

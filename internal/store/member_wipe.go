@@ -1,11 +1,8 @@
 package store
 
 import (
-	"context"
-	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,8 +17,9 @@ type wipe struct {
 	org         string
 	id, newID   string
 	ref, newRef string
-	words       []string // to replace by the new name
-	last        int64    // number of the last event in which the user was replaced
+	words       []string         // to replace by the new name
+	last        map[string]int64 // by org, the number of the last event in which the user was replaced
+	changed     map[string]bool  // other orgs whose events have changed
 
 	newName string
 	full    *strings.Replacer // whole JSON strings that name the user in other orgs
@@ -32,7 +30,8 @@ type wipe struct {
 func newWipe(org string, gone erasing, as *identity.Member) *wipe {
 	w := &wipe{
 		org: org, id: gone.ID, newID: as.ID, newName: as.Name, newRef: as.Ref(),
-		ref: identity.Principal{Org: org, Kind: identity.User, ID: gone.ID}.Ref(),
+		ref: identity.Principal{Org: org, Kind: identity.User, ID: gone.ID}.Ref(), last: map[string]int64{},
+		changed: map[string]bool{},
 	}
 	for _, word := range append([]string{gone.Name}, gone.Words...) {
 		if word != "" && word != gone.ID {
@@ -100,29 +99,45 @@ func (w *wipe) event(line string) string {
 		fields[i] = w.refs(fields[i])
 	}
 	if strings.HasPrefix(fields[4], "key:") && strings.Contains(fields[7], quoted(w.newRef)) {
-		for _, word := range w.words { // the user may have named a key
-			fields[7] = replaceWord(fields[7], word, w.newName)
-		}
+		fields[7] = recordName.ReplaceAllStringFunc(fields[7], func(member string) string { // the user may have named a key
+			return `"name":` + w.names(strings.TrimPrefix(member, `"name":`))
+		})
 	}
 	return strings.Join(fields, "\t")
 }
 
 // text replaces the user in a sentence.
-func (w *wipe) text(s string) string {
-	s = w.refs(s)
+func (w *wipe) text(s string) string { return w.names(w.refs(s)) }
+
+// names replaces the names of the user. A name can be any word, such as "agent": use it only for texts
+// about the user.
+func (w *wipe) names(s string) string {
 	for _, word := range w.words {
-		s = replaceWord(s, word, w.newName)
+		s = replaceBetween(s, word, w.newName, nameParts)
 	}
 	return s
 }
 
 // refs replaces references to the user.
 func (w *wipe) refs(s string) string {
-	return replaceWord(replaceWord(s, w.org+"/"+w.ref, w.org+"/"+w.newRef), w.ref, w.newRef)
+	s = replaceWord(s, w.org+"/"+w.ref, w.org+"/"+w.newRef)
+	return replaceWord(s, w.ref, w.newRef)
 }
+
+// Characters that can be inside of a reference and of a word. Scopes and references have colons, and no
+// part of them is a name.
+const (
+	refParts  = "_-/"
+	nameParts = refParts + ":"
+)
 
 // replaceWord replaces a text where no letter, digit or further part of an id is next to it.
 func replaceWord(s, old, replacement string) string {
+	return replaceBetween(s, old, replacement, refParts)
+}
+
+// replaceBetween replaces a text where no letter, digit or one of parts is next to it.
+func replaceBetween(s, old, replacement, parts string) string {
 	if old == "" || !strings.Contains(s, old) {
 		return s
 	}
@@ -138,7 +153,7 @@ func replaceWord(s, old, replacement string) string {
 		}
 		rest := s[at+len(old):]
 		out.WriteString(s[:at])
-		if inWord(before) || continues(rest) {
+		if inWord(before, parts) || continues(rest, parts) {
 			out.WriteString(old)
 		} else {
 			out.WriteString(replacement)
@@ -150,127 +165,16 @@ func replaceWord(s, old, replacement string) string {
 	return out.String()
 }
 
-func inWord(r rune) bool {
-	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-/", r)
+func inWord(r rune, parts string) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(parts, r)
 }
 
-// continues reports whether a word goes on. A dot ends a sentence, unless an id goes on behind it.
-func continues(rest string) bool {
+// continues reports whether a word goes on. A dot or a colon ends it, unless a letter follows.
+func continues(rest, parts string) bool {
 	r, n := utf8.DecodeRuneInString(rest)
-	if r == '.' {
+	if r == '.' || r == ':' && strings.ContainsRune(parts, r) {
 		r, _ = utf8.DecodeRuneInString(rest[n:])
-		return n < len(rest) && inWord(r)
+		return n < len(rest) && inWord(r, parts)
 	}
-	return n > 0 && inWord(r)
-}
-
-// wipedColumns are the columns with texts that Parley wrote, with the key of their tables besides the
-// org.
-var wipedColumns = []struct {
-	table, column string
-	key           [2]copyColumn
-}{
-	{"audit", "detail", [2]copyColumn{{"at", true}, {"id", false}}},
-	{"audit", "target", [2]copyColumn{{"at", true}, {"id", false}}},
-	{"history", "data", [2]copyColumn{{"proposal_id", false}, {"seq", true}}},
-}
-
-// wipeTexts replaces the user in stored texts. The columns of refColumns have the new name already.
-func (s Identity) wipeTexts(ctx context.Context, w *wipe) error {
-	needles := append([]string{w.ref}, w.words...)
-	for _, c := range wipedColumns {
-		change := w.text
-		if c.table == "history" {
-			change = w.values.Replace
-		}
-		where, args := "1 = 0", []any{w.org}
-		for _, needle := range needles {
-			args = append(args, like(needle))
-			where += fmt.Sprintf(" OR %s LIKE $%d ESCAPE '!'", c.column, len(args))
-		}
-		if err := s.wipeColumn(ctx, c.table, c.column, c.key[:], change, where, args...); err != nil {
-			return fmt.Errorf("erase from %s: %w", c.table, err)
-		}
-	}
-	// Entries about the user can have earlier names.
-	earlier := func(text string) string {
-		return saidName.ReplaceAllLiteralString(text, "name "+strconv.Quote(w.newName))
-	}
-	about := wipedColumns[0]
-	if err := s.wipeColumn(ctx, about.table, about.column, about.key[:], earlier, `target = $2`, w.org,
-		w.newRef); err != nil {
-		return fmt.Errorf("erase from audit: %w", err)
-	}
-	// What a receiver responded, and outcomes of commands that can be repeated, are not worth a change.
-	for _, needle := range append(needles, `"ID":`+quoted(w.id)) {
-		for _, sql := range []string{
-			`UPDATE webhook_deliveries SET response = '', error = '' WHERE org_id = $1
-				AND (response LIKE $2 ESCAPE '!' OR error LIKE $2 ESCAPE '!')`,
-			`DELETE FROM idempotency WHERE org_id = $1
-				AND (outcome LIKE $2 ESCAPE '!' OR operation LIKE $2 ESCAPE '!' OR principal LIKE $2 ESCAPE '!')`,
-		} {
-			if err := s.step(ctx, w.org, sql, w.org, like(needle)); err != nil {
-				return err
-			}
-		}
-	}
-	var err error
-	if w.last, _, err = s.rewriteEvents(ctx, w.org, 0, w.pack); err != nil {
-		return fmt.Errorf("erase from the events: %w", err)
-	}
-	// The index of subjects follows the log.
-	for {
-		n, err := Events(s).IndexSubjects(ctx, w.org)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			break
-		}
-	}
-	return s.step(ctx, w.org, `UPDATE event_subjects SET subject = $3 WHERE org_id = $1 AND subject = $2`, w.org,
-		"member:"+w.ref, "member:"+w.newRef)
-}
-
-// like returns the pattern for texts that contain s, with ! as the escape character.
-func like(s string) string {
-	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(s) + "%"
-}
-
-// wipeColumn changes the texts of a column in the rows for which a condition holds. The org is the first
-// of args.
-func (s Identity) wipeColumn(
-	ctx context.Context, table, column string, key []copyColumn, change func(string) string, where string, args ...any,
-) error {
-	t := copyTable{name: table, columns: append(slices.Clone(key), copyColumn{name: column})}
-	scan := t.scanner()
-	var found [][]any
-	if err := each(ctx, s.eng, func(r rows) error {
-		values, err := scan(r)
-		if err != nil {
-			return err
-		}
-		last := len(values) - 1
-		if was := values[last].(string); change(was) != was {
-			values = slices.Clone(values)
-			values[last] = change(was)
-			found = append(found, values)
-		}
-		return nil
-	}, `SELECT `+strings.Join(t.names(), ", ")+` FROM `+table+` WHERE org_id = $1 AND (`+where+`)`, args...); err != nil {
-		return err
-	}
-	update := `UPDATE ` + table + ` SET ` + column + ` = $4 WHERE org_id = $1 AND ` + key[0].name + ` = $2 AND ` +
-		key[1].name + ` = $3`
-	for part := range slices.Chunk(found, purgeRows) {
-		if err := s.eng.write(ctx, func(x *tx) error {
-			for _, values := range part {
-				x.exec(update, append([]any{args[0]}, values...)...)
-			}
-			return nil
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return n > 0 && inWord(r, parts)
 }

@@ -48,6 +48,8 @@ type Options struct {
 	// SessionOf reports whether the data of a session has a membership of the user in the org, or of
 	// any user if that is empty. nil: sessions of users and orgs that are erased end by themselves.
 	SessionOf func(data []byte, org, user string) bool
+	// Settle is how long a server may take to notice that the rights of a user who is erased have ended.
+	Settle time.Duration
 
 	Version string // version of this program, recorded for migrations and nodes
 	Node    string // id of this server; empty for a command, for which migrations do not wait
@@ -98,9 +100,11 @@ func prepare(ctx context.Context, o *Options) (*Store, error) {
 	}
 	o.fence = newFence(len(o.schema))
 	s := &Store{
-		db:  &db{now: o.Now, hooks: newHooks(o.Records), claimer: o.Node, sessionOf: o.SessionOf},
+		db:  &db{now: o.Now, hooks: newHooks(o.Records), claimer: o.Node, sessionOf: o.SessionOf, settle: o.Settle},
 		met: newMetrics(), fence: o.fence, node: o.Node, version: o.Version,
 	}
+	where := Options{Dir: o.Dir, URL: o.URL}
+	s.used = func(ctx context.Context) (bool, error) { return s.inUse(ctx, where) }
 	s.hooks.outcomes = cmp.Or(o.KeepOutcomes, idempotency.TTL)
 	if s.now == nil {
 		s.now = func() time.Time { return time.Now().UTC() }

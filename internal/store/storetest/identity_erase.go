@@ -32,7 +32,7 @@ func testErase(w *world) {
 	_, err = m.EraseMember(ctx, ann, principal("user:nobody"))
 	w.want(err, errs.NotFound)
 
-	// Of several admins at once, one erases.
+	// Of several admins at once, one erases. Others continue that, or find no user.
 	erased := make([]identity.Member, 3)
 	race(w, len(erased), func(i int) error {
 		got, err := m.EraseMember(ctx, ann, bob)
@@ -47,7 +47,7 @@ func testErase(w *world) {
 		if e.ID == "" {
 			continue
 		}
-		if former.ID != "" {
+		if former.ID != "" && e != former {
 			w.Errorf("erased twice: %+v", erased)
 		}
 		former = e
