@@ -257,3 +257,33 @@ func TestSendersAreSearchedOnce(t *testing.T) {
 		}
 	})
 }
+
+// A new org is not the sender of a task that an earlier one with its id sent late to another org.
+func TestNewOrgSentNoLateTask(t *testing.T) {
+	onBothEngines(t, func(s lateStore) {
+		s.run(`INSERT INTO tasks (org_id, uid, agent_id, sender_org, sender, id, context_id, state, queued, seq, size, lease,
+				lease_worker, lease_expires, delivered, last_turn, created_at, updated_at)
+			VALUES ('other', 'u1', 'bot', 'acme', 'user:ada', 't1', '', 'completed', 0, 0, 0, '', '', 0, 0, '', 0, 0)`)
+		s.create("acme")
+		if sender := s.list(`SELECT sender_org || '/' || sender FROM tasks`); !strings.HasPrefix(sender, "~deleted-") ||
+			!strings.Contains(sender, "/user:former-") {
+			s.Errorf("the sender of the task is %q, want a pseudonym", sender)
+		}
+	})
+}
+
+// The command that check advises needs the org, because a store may have several.
+func TestCheckNamesTheOrgOfAnErasure(t *testing.T) {
+	onBothEngines(t, func(s lateStore) {
+		s.run(`INSERT INTO org_settings (org_id, name, value) VALUES ('other', '` + settingErasing + `former-1', '{}')`)
+		snapshot, err := OpenSnapshot(s.Context(), s.o)
+		if err != nil {
+			s.Fatal(err)
+		}
+		defer func() { _ = snapshot.Close() }()
+		found, err := checkOrgs(s.Context(), snapshot)
+		if err != nil || len(found) != 1 || !strings.Contains(found[0].Text, "erase user:former-1 --org other\"") {
+			s.Errorf("check found %+v, %v, want the command with its org", found, err)
+		}
+	})
+}
