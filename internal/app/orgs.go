@@ -9,12 +9,13 @@ import (
 	"github.com/parley-dev/parley/internal/backup"
 	"github.com/parley-dev/parley/internal/config"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/store"
 )
 
 // ExportOrg writes all data of one org, as Backup does with a store. Without secrets, it lacks keys,
-// passwords and all else with which somebody gets in. An unknown org is NotFound.
+// passwords and all else with which callers get in. An unknown org is NotFound.
 func ExportOrg(
 	ctx context.Context, cfg config.Store, org string, secrets bool, to BackupTo, p Progress,
 ) (BackedUp, error) {
@@ -74,9 +75,10 @@ func ImportOrg(ctx context.Context, cfg config.Store, from io.Reader, how OrgImp
 	return out, err
 }
 
-// settleTime is how long DeleteOrg lets servers notice that all rights in the org have ended: some
-// polls of keyPoll, and the requests that ran then.
-const settleTime = 3 * keyPoll
+// settleTime is how long DeleteOrg lets servers notice that all rights in the org have ended: a long
+// request asks after RecheckEvery, and may get an answer that is as old as keyPoll. The rest is for the
+// writes that ran then.
+const settleTime = httpx.RecheckEvery + 2*keyPoll
 
 // DeleteOrg deletes an org and everything of it, also while servers use the store. It continues a
 // deletion that was interrupted. If there is no such org, the error is NotFound.

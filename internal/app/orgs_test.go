@@ -20,6 +20,7 @@ import (
 	"github.com/parley-dev/parley/internal/backup"
 	"github.com/parley-dev/parley/internal/config"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/idptest"
 )
@@ -536,6 +537,14 @@ func TestOrgDelete(t *testing.T) {
 			}
 			inOrder(t, cfg)
 		})
+	}
+}
+
+// A request that goes on without rights ends before a deletion removes rows for the last time.
+func TestDeletionOutlastsLongRequests(t *testing.T) {
+	t.Parallel()
+	if noticed := httpx.RecheckEvery + keyPoll; settleTime <= noticed {
+		t.Errorf("a deletion waits %s, and a request may run for %s without rights", settleTime, noticed)
 	}
 }
 

@@ -160,7 +160,7 @@ func (c *orgDeleteCmd) Run(e *env) error {
 // confirm asks a person at a terminal to type a name. Elsewhere --yes is needed.
 func (e *env) confirm(name, what string) error {
 	if f, ok := e.stdin.(*os.File); ok && !isTerminal(f) {
-		return usage("stdin is not a terminal, so nobody can be asked; add --yes if you are sure")
+		return usage("stdin is not a terminal, so the command cannot ask; add --yes if you are sure")
 	}
 	if _, err := fmt.Fprintf(e.stderr, "%s Type %s to go on: ", what, name); err != nil {
 		return err

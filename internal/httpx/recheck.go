@@ -9,8 +9,8 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// recheckEvery is how often a long request authenticates its caller again.
-const recheckEvery = 4 * time.Second
+// RecheckEvery is how often a long request authenticates its caller again.
+const RecheckEvery = 4 * time.Second
 
 // WhileAllowed returns a context that ends when the request's credentials are no longer valid, or
 // when check refuses their caller; its cause is the refusal. A store that is unavailable for a

@@ -106,7 +106,7 @@ func NewRouter(o Options) *Router {
 	rt := &Router{
 		mux: http.NewServeMux(), refused: map[string]bool{}, auth: o.Authenticator,
 		log: o.Logger, accessLog: o.AccessLog, now: o.Now,
-		trusted: o.TrustedProxies, recheck: cmp.Or(o.Recheck, recheckEvery), ids: newRequestIDs(), memory: o.Memory,
+		trusted: o.TrustedProxies, recheck: cmp.Or(o.Recheck, RecheckEvery), ids: newRequestIDs(), memory: o.Memory,
 		metadata: o.ResourceMetadata,
 		metrics:  newMetrics(o.Registerer), tracer: o.Tracer, admission: newAdmission(o.MaxRequests),
 		parking: newParking(o.Parked),

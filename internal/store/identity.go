@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/event"
@@ -17,17 +18,12 @@ func (s *Store) Identity() Identity { return Identity{s.db} }
 
 // CreateOrg implements identity.OrgStore.
 func (s Identity) CreateOrg(ctx context.Context, o identity.Org, e identity.AuditEntry) error {
+	refuse := func(ctx context.Context, t *tx) error { return t.refuseOrg(ctx, o.ID) }
+	if _, err := s.purgeLeft(ctx, o.ID, func(string, int64) {}, refuse); err != nil {
+		return err
+	}
 	return s.eng.write(ctx, func(t *tx) error {
-		taken, err := t.exists(ctx, `SELECT 1 FROM orgs WHERE id = $1`, o.ID)
-		if err != nil {
-			return err
-		}
-		if taken {
-			return errs.New(errs.Conflict, "identity.org_exists", "org %q exists already; choose another id", o.ID)
-		}
-		if err := t.refuseWhile(ctx, o.ID, settingImporting, errs.New(errs.Conflict, "identity.org_exists",
-			"org %q is being imported; choose another id, or remove what a broken import left with \"parley org delete %s\"",
-			o.ID, o.ID)); err != nil {
+		if err := refuse(ctx, t); err != nil {
 			return err
 		}
 		t.insertOrg(o)
@@ -35,6 +31,23 @@ func (s Identity) CreateOrg(ctx context.Context, o identity.Org, e identity.Audi
 		t.audit(e)
 		return nil
 	})
+}
+
+// refuseOrg returns an error if no org with this id can be created.
+func (t *tx) refuseOrg(ctx context.Context, org string) error {
+	if err := t.lockOrgID(ctx, org); err != nil {
+		return err
+	}
+	taken, err := t.exists(ctx, `SELECT 1 FROM orgs WHERE id = $1`, org)
+	if err != nil {
+		return err
+	}
+	if taken {
+		return errs.New(errs.Conflict, "identity.org_exists", "org %q exists already; choose another id", org)
+	}
+	return t.refuseWhile(ctx, org, settingImporting, errs.New(errs.Conflict, "identity.org_exists",
+		"org %q is being imported; choose another id, or remove what a broken import left with \"parley org delete %s\"",
+		org, org))
 }
 
 func (t *tx) insertOrg(o identity.Org) {
@@ -73,22 +86,40 @@ func (s Identity) Bootstrap(
 	ctx context.Context, o identity.Org, m identity.Member, k identity.Key, h identity.Hash,
 	entries []identity.AuditEntry,
 ) (bool, error) {
-	created := false
-	err := s.eng.write(ctx, func(t *tx) error {
-		some, err := t.exists(ctx, `SELECT 1 FROM orgs LIMIT 1`)
-		if created = err == nil && !some; !created {
+	refuse := func(ctx context.Context, t *tx) error {
+		if err := t.lockOrgID(ctx, o.ID); err != nil {
 			return err
 		}
-		t.insertOrg(o)
-		t.insertMember(m)
-		t.insertKey(k, h)
-		t.audit(entries...)
-		t.emitMember(&entries[0], event.MemberCreated, &m)
-		t.emitKey(&entries[0], event.KeyCreated, &k)
-		return nil
-	})
-	if err == errTaken { // another node was faster
+		some, err := t.exists(ctx, `SELECT 1 FROM orgs LIMIT 1`)
+		switch {
+		case err != nil:
+			return err
+		case some:
+			return errTaken
+		}
+		return t.refuseOrg(ctx, o.ID)
+	}
+	n := 0
+	if some, err := one(ctx, s.eng, []any{&n}, `SELECT 1 FROM orgs LIMIT 1`); err != nil || some {
+		return false, err
+	}
+	_, err := s.purgeLeft(ctx, o.ID, func(string, int64) {}, refuse)
+	if err == nil {
+		err = s.eng.write(ctx, func(t *tx) error {
+			if err := refuse(ctx, t); err != nil {
+				return err
+			}
+			t.insertOrg(o)
+			t.insertMember(m)
+			t.insertKey(k, h)
+			t.audit(entries...)
+			t.emitMember(&entries[0], event.MemberCreated, &m)
+			t.emitKey(&entries[0], event.KeyCreated, &k)
+			return nil
+		})
+	}
+	if errors.Is(err, errTaken) { // another node was faster
 		return false, nil
 	}
-	return created, err
+	return err == nil, err
 }

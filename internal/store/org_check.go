@@ -16,7 +16,8 @@ func checkOrgs(ctx context.Context, s *Snapshot) (out []Finding, err error) {
 		text := ""
 		switch id, erasing := strings.CutPrefix(name, settingErasing); {
 		case erasing:
-			text = fmt.Sprintf("a member is being erased; if that was interrupted, run \"parley member erase user:%s\"", id)
+			text = fmt.Sprintf("a member is being erased; if that was interrupted, run \"parley member erase user:%s "+
+				"--org %s\"", id, org)
 		case name == settingDeleting:
 			text = fmt.Sprintf("the org is being deleted; if that was interrupted, run \"parley org delete %s\" again", org)
 		case name == settingImporting:

@@ -304,7 +304,12 @@ func (im *orgImport) refuseTaken(ctx context.Context, r reader) error {
 }
 
 // unborn allows to delete rows as long as there is no such org.
-func (im *orgImport) unborn(ctx context.Context, t *tx) error { return im.refuseTaken(ctx, t) }
+func (im *orgImport) unborn(ctx context.Context, t *tx) error {
+	if err := t.lockOrgID(ctx, im.org); err != nil {
+		return err
+	}
+	return im.refuseTaken(ctx, t)
+}
 
 // some returns which of the values a column has, up to those of the first batch that has any.
 func some(ctx context.Context, r reader, table, column, where string, values []string) ([]string, error) {

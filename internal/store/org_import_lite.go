@@ -23,8 +23,8 @@ func (im *orgImport) intoSQLite(ctx context.Context, o Options) (err error) {
 	if err := im.refuse(ctx, im.store.eng); err != nil {
 		return err
 	}
-	if err := im.store.purge(ctx, im.org, im.progress, im.unborn); err != nil {
-		return fmt.Errorf("remove what an earlier import left: %w", err)
+	if _, err := im.store.purgeLeft(ctx, im.org, im.progress, im.unborn); err != nil {
+		return fmt.Errorf("remove what is left of an earlier org: %w", err)
 	}
 	token := newToken()
 	if err := im.store.eng.write(ctx, func(t *tx) error {
@@ -76,7 +76,7 @@ func (im *orgImport) intoSQLite(ctx context.Context, o Options) (err error) {
 	return im.addLast(ctx, step)
 }
 
-// addEarly adds the rows that nobody sees yet.
+// addEarly adds the rows that are not visible yet.
 func (im *orgImport) addEarly(ctx context.Context, step func(func(*tx) error) error) error {
 	var packs packer
 	for i := range im.tables {

@@ -8,13 +8,14 @@ import (
 	"iter"
 )
 
-// intoPostgres adds all rows in one transaction. Servers do not wait for it: no other transaction has
-// these rows.
+// intoPostgres adds all rows in one transaction. No other transaction has these rows, so servers do not
+// wait for it, except to add what must be unique in the store, such as a public agent with the id of one
+// of the org's.
 func (im *orgImport) intoPostgres(ctx context.Context, o Options) error {
 	if err := im.refuse(ctx, im.store.eng); err != nil {
 		return err
 	}
-	if err := im.store.purge(ctx, im.org, im.progress, im.unborn); err != nil {
+	if _, err := im.store.purgeLeft(ctx, im.org, im.progress, im.unborn); err != nil {
 		return fmt.Errorf("remove what is left of an earlier org: %w", err)
 	}
 	conn, err := connectBare(ctx, o)
@@ -33,6 +34,9 @@ func (im *orgImport) intoPostgres(ctx context.Context, o Options) error {
 	// As every write does; see fence.
 	if err := to.exec(im.store.fence.check.sql, im.store.fence.check.args...); err != nil {
 		return fmt.Errorf("the store was migrated by a newer parley: %w", err)
+	}
+	if err := to.exec(lockOrgID, "org "+im.org); err != nil {
+		return err
 	}
 	if err := im.refuse(ctx, to); err != nil {
 		return err

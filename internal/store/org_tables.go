@@ -18,7 +18,7 @@ type orgRows struct {
 	exported string
 	// stays says why an export has none of its rows; empty if it has some.
 	stays string
-	// secret marks rows with which somebody gets in, or with which Parley signs. An export can leave
+	// secret marks rows with which callers get in, or with which Parley signs. An export can leave
 	// them out.
 	secret bool
 	// last marks rows by which servers let callers in, or that they work on by themselves. An import
@@ -54,7 +54,7 @@ var orgTables = map[string]orgRows{
 	"events":           {of: ofOrg},
 	"event_subjects":   {of: ofOrg},
 	"messages":         {of: ofOrg},
-	// A task belongs to the org of its agent, whoever has sent it.
+	// A task belongs to the org of its agent, not to that of its sender.
 	"task_events": {of: ofOrg},
 	"tasks":       {of: ofOrg, active: "(queued = 1 OR lease_expires > 0)"},
 

@@ -144,7 +144,7 @@ func (v *visit) eraseMember() error {
 		return v.audited(identity.MemberErase, v.r.PathValue("ref"), err)
 	}
 	if v.value("confirm") != m.ID {
-		return v.showMember(m, m.Name, fieldError("confirm", "must be "+m.ID+", so that nobody is erased by mistake"))
+		return v.showMember(m, m.Name, fieldError("confirm", "must be "+m.ID+", so that the wrong user is not erased"))
 	}
 	erased, err := v.OrgAdmin.EraseMember(v.r.Context(), a, m.Principal)
 	if err != nil {
