@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -80,7 +81,12 @@ func TestMarkedOrgsAreRefused(t *testing.T) {
 				t.Errorf("an org that is being imported was created: %v", err)
 			}
 			d := OrgDeletion{Entry: identity.NewEntry(ctx, now, "", identity.OrgDelete, "acme", "")}
-			if err := DeleteOrg(ctx, o, "acme", d, func(string, int64) {}); err != nil {
+			if err := DeleteOrg(ctx, o, "acme", d, func(string, int64) {
+				token, err := strs(ctx, s.eng, `SELECT value FROM org_settings WHERE name = $1`, settingImporting)
+				if err != nil || slices.Contains(token, "x") {
+					t.Errorf("the import could go on with its token while its rows are deleted: %v, %v", token, err)
+				}
+			}); err != nil {
 				t.Fatalf("delete what an import left: %v", err)
 			}
 			if left, err := strs(ctx, s.eng, `SELECT voter FROM votes`); err != nil || len(left) > 0 {

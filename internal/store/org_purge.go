@@ -77,7 +77,11 @@ func (s *db) purgeLeft(
 	if _, err := one(ctx, s.eng, []any{&rows, &sent}, s.countLeft(), org); err != nil || rows+sent == 0 {
 		return false, err
 	}
-	if err := s.eng.write(ctx, func(t *tx) error { return allowed(ctx, t) }); err != nil {
+	if err := s.eng.write(ctx, func(t *tx) error {
+		// An import that still runs ends with its next step.
+		t.exec(`UPDATE org_settings SET value = $3 WHERE org_id = $1 AND name = $2`, org, settingImporting, newToken())
+		return allowed(ctx, t)
+	}); err != nil {
 		return false, err
 	}
 	if err := s.purge(ctx, org, progress, allowed); err != nil || sent == 0 {
