@@ -46,6 +46,11 @@ func (r *release) archive(p platform, binary string, x extras) error {
 		}
 		files = append(files, file{name, 0o644, text})
 	}
+	notices, err := r.notices(binary)
+	if err != nil {
+		return err
+	}
+	files = append(files, file{noticesName, 0o644, notices})
 	write, suffix := r.writeTarGz, p.name()+".tar.gz"
 	if p.os == "windows" {
 		write, suffix = writeZip, p.name()+".zip"

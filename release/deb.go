@@ -65,6 +65,11 @@ func (r *release) debianFiles(binary string, x extras) ([]file, error) {
 		{"usr/share/fish/vendor_completions.d/parley.fish", 0o644, x.completions["fish"]},
 		{"usr/share/doc/parley/changelog.gz", 0o644, gzipped(r.debianChangelog())},
 	}
+	notices, err := r.notices(binary)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, file{"usr/share/doc/parley/third-party-notices.gz", 0o644, gzipped(notices)})
 	for _, page := range x.man {
 		files = append(files, file{"usr/share/man/man1/" + page.name + ".gz", 0o644, gzipped(page.body)})
 	}

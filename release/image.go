@@ -88,8 +88,15 @@ func (r *release) image(part imagePart) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	notices, err := r.notices(part.binary)
+	if err != nil {
+		return nil, err
+	}
+	dir := func(name string) file { return file{name, fs.ModeDir | 0o755, nil} }
 	program, err := r.layer([]file{
-		{"usr/", fs.ModeDir | 0o755, nil}, {"usr/bin/", fs.ModeDir | 0o755, nil}, {"usr/bin/parley", 0o755, binary},
+		dir("usr/"), dir("usr/bin/"), {"usr/bin/parley", 0o755, binary},
+		dir("usr/share/"), dir("usr/share/doc/"), dir("usr/share/doc/parley/"),
+		{"usr/share/doc/parley/" + noticesName, 0o644, notices},
 	})
 	if err != nil {
 		return nil, err

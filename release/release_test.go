@@ -217,7 +217,8 @@ func TestArchiveHasTheProgramAndItsDocuments(t *testing.T) {
 	}
 	for _, want := range []string{
 		"parley", "completions/_parley", "completions/parley.bash", "completions/parley.fish", "man/man1/parley.1",
-		"man/man1/parley-serve.1", "man/man1/parley-proposal-submit.1", "LICENSE", "README.md", "CHANGELOG.md",
+		"man/man1/parley-serve.1", "man/man1/parley-proposal-submit.1", "LICENSE", "THIRD-PARTY-NOTICES", "README.md",
+		"CHANGELOG.md",
 	} {
 		if !slices.Contains(names, want) {
 			t.Errorf("the archive lacks %s", want)
