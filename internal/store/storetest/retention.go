@@ -180,12 +180,14 @@ func testDeletionsAreSaid(w *world) {
 		_, err = w.tasks.Sweep(ctx, 30*day)
 		w.must(err)
 	}
-	for more := true; more; {
-		n, err := w.store.Events().Expire(ctx, w.now().Add(-30*day))
+	// On PostgreSQL, events get their numbers a moment after the commit, and are not deleted before.
+	got := ""
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(got, " events") && time.Now().Before(deadline); {
+		_, err := w.store.Events().Expire(ctx, w.now().Add(-30*day))
 		w.must(err)
-		more = n > 0
+		got = strings.Join(w.deletions("acme"), ", ")
+		time.Sleep(5 * time.Millisecond)
 	}
-	got := strings.Join(w.deletions("acme"), ", ")
 	for _, want := range []string{"1 idempotency keys", "2 tasks", " events"} {
 		if !strings.Contains(got, want) {
 			w.Errorf("the audit log says deleted = %s, want also %s", got, want)
