@@ -106,21 +106,8 @@ scrape_configs: [{job_name: parley, static_configs: [{targets: [%q]}]}]
 		t.Fatal(err)
 	}
 	addr := fmt.Sprintf("127.0.0.1:%d", freePort(t))
-	cmd := exec.Command(filepath.Join(bin, "prometheus"), "--config.file", config, "--storage.tsdb.path",
+	background(t, filepath.Join(bin, "prometheus"), "--config.file", config, "--storage.tsdb.path",
 		filepath.Join(dir, "data"), "--web.listen-address", addr, "--log.level", "warn")
-	var said strings.Builder
-	cmd.Stdout, cmd.Stderr = &said, &said
-	ownSession(cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("Prometheus said:\n%s", said.String())
-		}
-	})
 	p := prometheus{"http://" + addr}
 	eventually(t, soon, "Prometheus is ready", func() bool {
 		res, err := http.Get(p.base + "/-/ready")
