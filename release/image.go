@@ -94,7 +94,8 @@ func (r *release) image(part imagePart) (v1.Image, error) {
 	}
 	dir := func(name string) file { return file{name, fs.ModeDir | 0o755, nil} }
 	program, err := r.layer([]file{
-		dir("usr/"), dir("usr/bin/"), {"usr/bin/parley", 0o755, binary},
+		dir("usr/"), dir("usr/bin/"),
+		{"usr/bin/parley", 0o755, binary},
 		dir("usr/share/"), dir("usr/share/doc/"), dir("usr/share/doc/parley/"),
 		{"usr/share/doc/parley/" + noticesName, 0o644, notices},
 	})
