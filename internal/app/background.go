@@ -47,6 +47,9 @@ func (s *Server) sweepAll(ctx context.Context) {
 	keep := store.Retention{
 		Audit: s.cfg.AuditRetention, Friction: s.cfg.FrictionRetention, Sessions: s.cfg.SessionRetention,
 	}
+	if err := s.store.KeepPartitions(ctx, Now(), s.cfg.TaskRetention); err != nil && ctx.Err() == nil {
+		s.log.Warn("could not make or drop the partitions of the log of tasks", "error", err)
+	}
 	total := store.Deleted{}
 	for {
 		deleted, err := s.store.Sweep(ctx, Now(), keep)

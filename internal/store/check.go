@@ -199,8 +199,12 @@ func checkReferences(ctx context.Context, s *Snapshot) (out []Finding, err error
 		if r[4] != "" {
 			where = r[4] + " AND " + where
 		}
-		found, err := s.found(ctx, "%d rows of "+r[0]+" belong to no row of "+r[2]+"; if that row was lost, restore a back-up",
-			false, `SELECT `+org+` AS org, count(*) FROM `+r[0]+` c WHERE `+where+` GROUP BY 1 ORDER BY 1`)
+		table := r[0]
+		if s.form.referring[table] != "" {
+			table = s.form.referring[table]
+		}
+		found, err := s.found(ctx, "%d rows of "+table+" belong to no row of "+r[2]+"; if that row was lost, restore a back-up",
+			false, `SELECT `+org+` AS org, count(*) FROM `+table+` c WHERE `+where+` GROUP BY 1 ORDER BY 1`)
 		if err != nil {
 			return nil, err
 		}

@@ -290,8 +290,8 @@ func compactPostgres(ctx context.Context, o Options, full bool, progress func(st
 	if err := dropLeftOvers(ctx, conn); err != nil {
 		return out, err
 	}
-	tables, err := pgStrings(ctx, conn, `SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema()
-		ORDER BY tablename`)
+	tables, err := pgStrings(ctx, conn, `SELECT quote_ident(relname) FROM pg_class
+		WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' ORDER BY relname`)
 	if err != nil {
 		return out, err
 	}

@@ -81,7 +81,8 @@ func (f schemaFile) compatible() (bool, error) {
 		f.name, first)
 }
 
-// statementsOf selects the blocks of this engine and splits them at semicolons that end a line.
+// statementsOf selects the blocks of this engine and splits them at semicolons that end a line, except
+// within a body between $$.
 func (d *dialect) statementsOf(text string) []string {
 	text = strings.NewReplacer("{{rowid}}", d.rowid, "{{without_rowid}}", d.withoutRowid).Replace(text)
 	block := "all"
@@ -96,7 +97,13 @@ func (d *dialect) statementsOf(text string) []string {
 		}
 	}
 	var out []string
+	body := ""
 	for s := range strings.SplitSeq(kept.String(), ";\n") {
+		if s = body + s; strings.Count(s, "$$")%2 == 1 {
+			body = s + ";\n"
+			continue
+		}
+		body = ""
 		if s = strings.TrimSpace(s); s != "" {
 			out = append(out, s)
 		}

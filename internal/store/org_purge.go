@@ -161,6 +161,10 @@ func (s *db) purgeTable(
 // deletes returns the statements that delete up to size rows of an org.
 func (s *db) deletes(ctx context.Context, table, of string, size int) ([]string, error) {
 	if s.d == &postgresDialect {
+		if table == "task_events" { // the address of a row is unique only within a partition
+			return []string{`DELETE FROM task_events WHERE (org_id, uid, seq) IN (
+				SELECT org_id, uid, seq FROM task_events WHERE ` + of + limit(size) + `)`}, nil
+		}
 		return []string{`DELETE FROM ` + table + ` WHERE ctid = ANY (ARRAY(SELECT ctid FROM ` + table + ` WHERE ` + of +
 			limit(size) + `))`}, nil
 	}

@@ -103,7 +103,7 @@ func openPostgres(ctx context.Context, o Options, met *metrics, hooks *hooks) (_
 	}
 	slowTimeout := orDefault(o.SearchTimeout, defaultSlowTimeout)
 	e.slowLimit = slowTimeout + 2*time.Second // after the other limits, which keep the connection open
-	slow := pgSession{statement: slowTimeout + time.Second, lock: shortLockWait}
+	slow := pgSession{anyPlan: true, statement: slowTimeout + time.Second, lock: shortLockWait}
 	if e.slowPool, err = e.openPool(ctx, slowConfig(cfg), slow); err != nil {
 		return nil, err
 	}

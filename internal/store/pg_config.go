@@ -103,7 +103,10 @@ const idleTimeout = 5 * time.Second
 
 // pgSession holds the settings of a session, used if there is no pooler.
 type pgSession struct {
-	seqScan         bool
+	seqScan bool
+	// anyPlan lets PostgreSQL plan a statement for its parameters. Otherwise it plans once: it would
+	// plan each read of a task's log anew, because it takes a plan for all partitions to read them all.
+	anyPlan         bool
 	statement, lock time.Duration
 }
 
@@ -117,6 +120,9 @@ func (s pgSession) sql() string {
 	// A table that is scanned nevertheless, because it has one row, seems so expensive to PostgreSQL
 	// that it would compile the statement, for a hundred milliseconds each time.
 	b.WriteString("SET jit = off; ")
+	if !s.anyPlan {
+		b.WriteString("SET plan_cache_mode = force_generic_plan; ")
+	}
 	fmt.Fprintf(&b, "SET statement_timeout = %d; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d",
 		s.statement.Milliseconds(), s.lock.Milliseconds(), idleTimeout.Milliseconds())
 	return b.String()

@@ -43,7 +43,9 @@ type copyForm struct {
 	damaged      string // ends what is wrong with what to do, unless it says so itself
 	indexes      string // names of all indexes
 	unsearchable string // proposals that the text index lacks, by org
-	badPacks     string // packs of events that cannot be read, by org; empty: the engine knows none
+	// referring are the rows that need another row, by table, if not all rows of the table do.
+	referring map[string]string
+	badPacks  string // packs of events that cannot be read, by org; empty: the engine knows none
 }
 
 // derived are the tables that are not copied: they describe the database rather than the data, or
@@ -78,7 +80,8 @@ var sqliteForm = copyForm{
 // In a snapshot, packs without numbers follow those with numbers in the order that numberPacks would
 // give them.
 var postgresForm = copyForm{
-	tables: `SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename`,
+	tables: `SELECT relname::text FROM pg_class WHERE relnamespace = current_schema()::regnamespace
+		AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY relname`,
 	columns: `SELECT column_name::text, data_type::text FROM information_schema.columns
 		WHERE table_schema = current_schema() AND table_name = $1 ORDER BY column_name COLLATE "C"`,
 	refers: `SELECT DISTINCT t.relname::text FROM pg_constraint c JOIN pg_class t ON t.oid = c.confrelid
@@ -88,6 +91,8 @@ var postgresForm = copyForm{
 			SELECT n.org_id, CAST(h.seq + sum(n.n) OVER (PARTITION BY n.org_id ORDER BY n.id) AS BIGINT), n.n, n.at, n.types,
 				n.data
 			FROM events_new n JOIN event_heads h ON h.org_id = n.org_id) events`,
+		// Logs of deleted tasks are left until their partition is dropped.
+		"task_events": `(SELECT e.* FROM task_events e JOIN tasks t ON t.org_id = e.org_id AND t.uid = e.uid) task_events`,
 	},
 	values: map[string]string{
 		"event_heads.seq": `CAST(seq + coalesce((SELECT sum(n) FROM events_new e WHERE e.org_id = event_heads.org_id), 0)
@@ -102,6 +107,7 @@ var postgresForm = copyForm{
 		WHERE n.nspname = current_schema() AND NOT (i.indisvalid AND i.indisready)
 			AND NOT (` + leftOver + ` AND ` + compacting + `) ORDER BY c.relname`,
 	indexes: `SELECT indexname::text FROM pg_indexes WHERE schemaname = current_schema()`,
+	referring: map[string]string{"task_events": "task_events_rest"}, // see tasks_partitions.go
 	unsearchable: `SELECT p.org_id, count(*) FROM proposals p WHERE NOT EXISTS (
 			SELECT 1 FROM proposal_search s WHERE s.org_id = p.org_id AND s.proposal_id = p.id
 		) GROUP BY p.org_id ORDER BY p.org_id`,

@@ -45,6 +45,10 @@ func (ts Tasks) Count(ctx context.Context, org string, most int64) (int64, error
 // Sweep implements dispatch.Stock. Ids sort by time of creation, so the oldest tasks of each org
 // come first.
 func (ts Tasks) Sweep(ctx context.Context, endedBefore time.Time, most int) (int, error) {
+	log, err := ts.sweptLog(ctx, ts.now().Sub(endedBefore))
+	if err != nil {
+		return 0, err
+	}
 	var orgs []string
 	if err := each(ctx, ts.eng, func(r rows) error {
 		var id string
@@ -59,7 +63,7 @@ func (ts Tasks) Sweep(ctx context.Context, endedBefore time.Time, most int) (int
 		if n >= most {
 			break
 		}
-		m, err := ts.sweepOrg(ctx, org, endedBefore, most-n)
+		m, err := ts.sweepOrg(ctx, org, log, endedBefore, most-n)
 		n += m
 		if err != nil {
 			return n, err
@@ -68,7 +72,7 @@ func (ts Tasks) Sweep(ctx context.Context, endedBefore time.Time, most int) (int
 	return n, nil
 }
 
-func (ts Tasks) sweepOrg(ctx context.Context, org string, endedBefore time.Time, most int) (int, error) {
+func (ts Tasks) sweepOrg(ctx context.Context, org, log string, endedBefore time.Time, most int) (int, error) {
 	n := 0
 	err := ts.eng.write(ctx, func(x *tx) error {
 		n = 0
@@ -79,7 +83,7 @@ func (ts Tasks) sweepOrg(ctx context.Context, org string, endedBefore time.Time,
 				return err
 			}
 			n++
-			x.exec(`DELETE FROM task_events WHERE org_id = $1 AND uid = $2`, org, uid)
+			x.exec(`DELETE FROM `+log+` WHERE org_id = $1 AND uid = $2`, org, uid)
 			x.exec(`DELETE FROM tasks WHERE org_id = $1 AND uid = $2`, org, uid)
 			if push != 0 {
 				x.exec(`DELETE FROM push_configs WHERE org_id = $1 AND uid = $2`, org, uid)
