@@ -106,7 +106,7 @@ var postgresForm = copyForm{
 		FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 		WHERE n.nspname = current_schema() AND NOT (i.indisvalid AND i.indisready)
 			AND NOT (` + leftOver + ` AND ` + compacting + `) ORDER BY c.relname`,
-	indexes: `SELECT indexname::text FROM pg_indexes WHERE schemaname = current_schema()`,
+	indexes:   `SELECT indexname::text FROM pg_indexes WHERE schemaname = current_schema()`,
 	referring: map[string]string{"task_events": "task_events_rest"}, // see tasks_partitions.go
 	unsearchable: `SELECT p.org_id, count(*) FROM proposals p WHERE NOT EXISTS (
 			SELECT 1 FROM proposal_search s WHERE s.org_id = p.org_id AND s.proposal_id = p.id
