@@ -272,6 +272,7 @@ func serverOptions(cfg config.Config, log *slog.Logger) store.Options {
 		o.ReadConns = cfg.DatabaseConnections
 		o.StatementTimeout, o.LockTimeout = cfg.DatabaseStatementTimeout, cfg.DatabaseLockTimeout
 		o.AcquireTimeout = cfg.DatabaseAcquireTimeout
+		o.ReplicaURL = cfg.DatabaseReplica
 	}
 	return o
 }

@@ -41,6 +41,7 @@ type Config struct {
 	RequestMemory          int           `default:"160" env:"PARLEY_REQUEST_MEMORY" placeholder:"MIB"`
 	SearchTimeout          time.Duration `default:"5s" env:"PARLEY_SEARCH_TIMEOUT" placeholder:"DURATION"`
 
+	DatabaseReplica          string        `env:"PARLEY_DATABASE_REPLICA" placeholder:"URL" group:"store"`
 	DatabaseConnections      int           `default:"20" env:"PARLEY_DATABASE_CONNECTIONS" placeholder:"N" group:"store"`
 	DatabaseStatementTimeout time.Duration `default:"10s" env:"PARLEY_DATABASE_STATEMENT_TIMEOUT" placeholder:"DURATION" group:"store"`
 	DatabaseLockTimeout      time.Duration `default:"3s" env:"PARLEY_DATABASE_LOCK_TIMEOUT" placeholder:"DURATION" group:"store"`
@@ -106,15 +107,19 @@ func Default() Config {
 // Validate rejects a bad database URL or folder.
 func (s *Store) Validate() error {
 	if s.Database != "" {
-		u, err := url.Parse(s.Database)
-		// The parser's message would repeat the URL with its password.
-		if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
-			return errors.New("--database must be a URL that starts with postgres://")
-		}
-		return nil
+		return checkPostgresURL("--database", s.Database)
 	}
 	if s.Data == "" {
 		return errors.New("--data must name a folder")
+	}
+	return nil
+}
+
+func checkPostgresURL(flag, text string) error {
+	u, err := url.Parse(text)
+	// The parser's message would repeat the URL with its password.
+	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
+		return fmt.Errorf("%s must be a URL that starts with postgres://", flag)
 	}
 	return nil
 }
@@ -201,6 +206,14 @@ func (c *Config) Validate() error {
 func (c *Config) validateDatabase() error {
 	if c.DatabaseConnections < 2 || c.DatabaseConnections > 10_000 {
 		return fmt.Errorf("--database-connections must be between 2 and 10000; it is %d", c.DatabaseConnections)
+	}
+	if c.DatabaseReplica != "" {
+		if c.Database == "" {
+			return errors.New("--database-replica needs --database, the database that it follows")
+		}
+		if err := checkPostgresURL("--database-replica", c.DatabaseReplica); err != nil {
+			return err
+		}
 	}
 	for _, s := range []struct {
 		flag  string

@@ -47,6 +47,8 @@ var help = map[string]string{
 		"it and an org half; ${default} if not given, and 0 turns the limit off.",
 	"PARLEY_SEARCH_TIMEOUT": "How long a search or another slow read may take, including the wait for its turn; " +
 		"${default} if not given.",
+	"PARLEY_DATABASE_REPLICA": "A replica of --database. Searches among tasks, counts for quotas and metrics use it " +
+		"while it is at most 5 seconds behind; their data may be as old.",
 	"PARLEY_DATABASE_CONNECTIONS": "Connections to PostgreSQL for requests, at least 2; slow reads use up to 4 " +
 		"more, and health checks and notifications 3. ${default} if not given.",
 	"PARLEY_DATABASE_STATEMENT_TIMEOUT": "How long one statement of a request may take on PostgreSQL; ${default} " +

@@ -75,6 +75,9 @@ func (p *Pair) URL() string {
 		p.Primary.port, p.Replica.port)
 }
 
+// URL names this server only.
+func (m *Member) URL() string { return m.url("parley") }
+
 func (m *Member) data() string { return filepath.Join(m.dir, "data") }
 
 func (m *Member) url(database string) string {

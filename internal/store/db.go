@@ -37,6 +37,8 @@ type engine interface {
 	dataVersion(ctx context.Context, org string) (uint64, error)
 	// slow returns a reader on connections that are reserved for slow reads; see lane.go.
 	slow() reader
+	// stale is slow for reads that may see data which is some seconds old.
+	stale() reader
 	slowConns() int
 	// readySearch waits until a search finds all that was written in the org so far.
 	readySearch(ctx context.Context, org string) error

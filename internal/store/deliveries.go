@@ -295,7 +295,7 @@ const countDue = withOrgs + `
 // slow read.
 func (ds Deliveries) Count(ctx context.Context) (due, dead int64, err error) {
 	now := ds.d.clockNow(ds.now)
-	err = ds.slow(ctx, "", func(ctx context.Context, r reader) error {
+	err = ds.stale(ctx, "", func(ctx context.Context, r reader) error {
 		if _, err := one(ctx, r, []any{&due}, fmt.Sprintf(countDue, now.sql), now.args...); err != nil {
 			return err
 		}

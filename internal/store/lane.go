@@ -70,6 +70,18 @@ func errBusy() error {
 // list, a count of rows. fn must use the reader and the context that it is given. org is the
 // caller's org; the read uses its share of the connections.
 func (s *db) slow(ctx context.Context, org string, fn func(ctx context.Context, r reader) error) error {
+	return s.inLane(ctx, org, s.eng.slow, fn)
+}
+
+// stale is slow for a read that may see data which is some seconds old. Its result must not be cached
+// for a version of the data.
+func (s *db) stale(ctx context.Context, org string, fn func(ctx context.Context, r reader) error) error {
+	return s.inLane(ctx, org, s.eng.stale, fn)
+}
+
+func (s *db) inLane(
+	ctx context.Context, org string, on func() reader, fn func(ctx context.Context, r reader) error,
+) error {
 	limited, cancel := context.WithTimeout(ctx, s.lane.timeout)
 	defer cancel()
 	v := &visit{org: org, granted: make(chan struct{}), cancel: cancel}
@@ -77,7 +89,7 @@ func (s *db) slow(ctx context.Context, org string, fn func(ctx context.Context, 
 	if err == nil {
 		err = func() error {
 			defer s.lane.leave(v)
-			return fn(limited, s.eng.slow())
+			return fn(limited, on())
 		}()
 	}
 	switch {

@@ -95,6 +95,8 @@ func (e *lite) query(ctx context.Context, sql string, args ...any) (rows, error)
 
 func (e *lite) slow() reader { return guarded{e.slowReaders, e.fence} }
 
+func (e *lite) stale() reader { return e.slow() }
+
 func (e *lite) slowConns() int { return e.slowReaders.size }
 
 func (e *lite) write(ctx context.Context, fn func(*tx) error) error {

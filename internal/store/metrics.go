@@ -92,6 +92,18 @@ func (m *metrics) observeLane(l *lane) {
 		func() float64 { return float64(l.busy.Load()) })
 }
 
+func (m *metrics) observeReplica(r *replica) {
+	m.gauge("parley_store_replica_usable", "1 if reads that may be stale use the replica, 0 if they use the database itself.",
+		func() float64 {
+			if r.usable.Load() {
+				return 1
+			}
+			return 0
+		})
+	m.gauge("parley_store_replica_lag_seconds", "How old the data of the replica is; -1 if that is unknown.",
+		func() float64 { return max(-1, time.Duration(r.lag.Load()*1000).Seconds()) })
+}
+
 func (m *metrics) observeQueue(q *queue) {
 	m.gauge("parley_store_queue", "Writes that wait for a commit.", func() float64 { return float64(len(q.waiting)) })
 }

@@ -21,6 +21,7 @@ import (
 type pg struct {
 	pool      *connPool
 	slowPool  *connPool // see lane.go
+	replica   *replica  // nil: none
 	slowLimit time.Duration
 	leashes   *leashes
 	turns     atomic.Pointer[turn]
@@ -98,21 +99,22 @@ func openPostgres(ctx context.Context, o Options, met *metrics, hooks *hooks) (_
 		o.Log.Info("PostgreSQL is behind a connection pooler: sessions hold no state, and other nodes are polled")
 	}
 	session := pgSession{statement: e.limits.statement, lock: shortLockWait}
-	if e.pool, err = e.openPool(ctx, cfg, session); err != nil {
+	if e.pool, err = e.openPool(ctx, cfg, &e.hosts, session); err != nil {
 		return nil, err
 	}
 	slowTimeout := orDefault(o.SearchTimeout, defaultSlowTimeout)
 	e.slowLimit = slowTimeout + 2*time.Second // after the other limits, which keep the connection open
 	slow := pgSession{anyPlan: true, statement: slowTimeout + time.Second, lock: shortLockWait}
-	if e.slowPool, err = e.openPool(ctx, slowConfig(cfg), slow); err != nil {
+	if e.slowPool, err = e.openPool(ctx, slowConfig(cfg), &e.hosts, slow); err != nil {
 		return nil, err
 	}
-	bare := cfg.ConnConfig.Copy()
-	connect := func(ctx context.Context) (*pgx.Conn, error) {
-		cc := bare.Copy()
-		dialWell(cc, &e.hosts, "")
-		return pgx.ConnectConfig(ctx, cc)
+	if o.ReplicaURL != "" {
+		if e.replica, err = e.openReplica(ctx, o, slow); err != nil {
+			return nil, err
+		}
+		met.observeReplica(e.replica)
 	}
+	connect := dialer(cfg, &e.hosts)
 	// The connection of the pulse shows other nodes that this one runs; see claims.go.
 	hold := func(ctx context.Context, conn *pgx.Conn) error {
 		if o.Node == "" || e.pooled {
@@ -156,14 +158,14 @@ func connectFirst(ctx context.Context, cfg *pgxpool.Config) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-func (e *pg) openPool(ctx context.Context, cfg *pgxpool.Config, s pgSession) (*connPool, error) {
+func (e *pg) openPool(ctx context.Context, cfg *pgxpool.Config, hosts *pgHosts, s pgSession) (*connPool, error) {
 	session := ""
 	if !e.pooled {
 		session = s.sql()
 	}
 	cfg = cfg.Copy()
 	cfg.BeforeConnect = func(_ context.Context, cc *pgx.ConnConfig) error {
-		dialWell(cc, &e.hosts, session)
+		dialWell(cc, hosts, session)
 		return nil
 	}
 	cfg.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
@@ -192,6 +194,8 @@ func slowConfig(cfg *pgxpool.Config) *pgxpool.Config {
 }
 
 func (e *pg) slow() reader { return slowReads{e} }
+
+func (e *pg) stale() reader { return staleReads{slowReads{e}} }
 
 func (e *pg) slowConns() int { return cap(e.slowPool.tokens) }
 
@@ -310,6 +314,9 @@ func (e *pg) migrate(ctx context.Context, fn func(migrator) error) error {
 	if err == nil {
 		e.numberer.start()
 		e.stats.start()
+		if e.replica != nil {
+			e.replica.start()
+		}
 	}
 	return err
 }
@@ -334,6 +341,9 @@ func (e *pg) close() error {
 
 func (e *pg) closePools() {
 	e.leashes.close()
+	if e.replica != nil {
+		e.replica.close()
+	}
 	if e.slowPool != nil {
 		e.slowPool.Close()
 	}

@@ -97,6 +97,12 @@ func execModeChosen(rawURL string) bool {
 	return err == nil && u.Query().Has("default_query_exec_mode")
 }
 
+// sessionChosen reports whether the URL says which of several servers to use.
+func sessionChosen(rawURL string) bool {
+	u, err := url.Parse(rawURL)
+	return err == nil && u.Query().Has("target_session_attrs")
+}
+
 // idleTimeout is how long a transaction may wait for this process, after which PostgreSQL ends it. A
 // process that is frozen in the middle of a write would keep its locks from all other nodes.
 const idleTimeout = 5 * time.Second

@@ -19,6 +19,8 @@ type asked struct {
 	slowly  bool
 }
 
+func (a *asked) stale() reader { return a.slow() }
+
 func (a *asked) slow() reader {
 	a.slowly = true
 	return a

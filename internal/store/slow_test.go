@@ -19,6 +19,8 @@ type watched struct {
 	slowly bool
 }
 
+func (w *watched) stale() reader { return w.slow() }
+
 func (w *watched) slow() reader {
 	w.slowly = true
 	return w.engine.slow()

@@ -27,9 +27,12 @@ import (
 
 // Options configures a store.
 type Options struct {
-	Dir       string // folder of the SQLite file; used when URL is empty
-	URL       string // postgres:// URL; takes precedence over Dir
-	ReadConns int    // read connections on SQLite, all connections on PostgreSQL; 0 means the default
+	Dir string // folder of the SQLite file; used when URL is empty
+	URL string // postgres:// URL; takes precedence over Dir
+	// ReplicaURL is the URL of a replica for slow reads that may see data which is some seconds old;
+	// empty: none.
+	ReplicaURL string
+	ReadConns  int // read connections on SQLite, all connections on PostgreSQL; 0 means the default
 	// SearchTimeout limits a search or another slow read, including the wait for a
 	// connection; 0 means 5 seconds.
 	SearchTimeout time.Duration

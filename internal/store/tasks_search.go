@@ -44,7 +44,7 @@ func (x *tx) list(t *task.Task, before task.State) {
 // order of the list, a limited number of them.
 func (ts Tasks) Search(ctx context.Context, q dispatch.Search) (dispatch.Found, error) {
 	var out dispatch.Found
-	err := ts.slowIf(ctx, filtered(&q), q.Org, func(ctx context.Context, r reader) error {
+	read := func(ctx context.Context, r reader) error {
 		few, err := ts.fewTasks(ctx, r, &q)
 		if err != nil {
 			return err
@@ -55,7 +55,12 @@ func (ts Tasks) Search(ctx context.Context, q dispatch.Search) (dispatch.Found, 
 		}
 		out, err = ts.walk(ctx, r, &q)
 		return err
-	})
+	}
+	if !filtered(&q) {
+		err := read(ctx, ts.eng)
+		return out, err
+	}
+	err := ts.stale(ctx, q.Org, read)
 	return out, err
 }
 
@@ -256,7 +261,7 @@ func (ts Tasks) page(
 // Failed implements dispatch.TaskReader.
 func (ts Tasks) Failed(ctx context.Context, org, agent string, most int) ([]task.Task, error) {
 	var out []task.Task
-	err := ts.slow(ctx, org, func(ctx context.Context, r reader) error {
+	err := ts.stale(ctx, org, func(ctx context.Context, r reader) error {
 		out = nil
 		return each(ctx, r, func(r rows) error {
 			var row logRow

@@ -155,6 +155,8 @@ type recorder struct {
 	list []statement
 }
 
+func (r *recorder) stale() reader { return r.slow() }
+
 func (r *recorder) slow() reader { return r }
 
 func (r *recorder) query(ctx context.Context, sql string, args ...any) (rows, error) {

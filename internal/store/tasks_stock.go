@@ -13,7 +13,7 @@ import (
 // rare, and slow reads, so they take no connection from other requests.
 func (ts Tasks) CountLive(ctx context.Context, sender identity.Principal, most int64) (int64, error) {
 	total := 0
-	err := ts.slow(ctx, sender.Org, func(ctx context.Context, r reader) error {
+	err := ts.stale(ctx, sender.Org, func(ctx context.Context, r reader) error {
 		total = 0
 		for _, which := range []string{
 			`tasks` + ts.d.queue + ` WHERE queued = 1`,
@@ -35,7 +35,7 @@ func (ts Tasks) CountLive(ctx context.Context, sender identity.Principal, most i
 // slow read.
 func (ts Tasks) Count(ctx context.Context, org string, most int64) (int64, error) {
 	n := 0
-	err := ts.slow(ctx, org, func(ctx context.Context, r reader) (err error) {
+	err := ts.stale(ctx, org, func(ctx context.Context, r reader) (err error) {
 		n, err = countUpTo(ctx, r, int(most), `tasks WHERE org_id = $1`, org)
 		return err
 	})

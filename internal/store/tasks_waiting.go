@@ -26,7 +26,7 @@ const waitingTasks = `SELECT q.online, CAST(sum(q.n) AS BIGINT), min(t.created_a
 // Waiting counts the tasks that wait for a worker, of agents that have none and of agents that have
 // some. There may be many, so this is a slow read.
 func (ts Tasks) Waiting(ctx context.Context) (out [2]Waiting, err error) {
-	err = ts.slow(ctx, "", func(ctx context.Context, r reader) error {
+	err = ts.stale(ctx, "", func(ctx context.Context, r reader) error {
 		return each(ctx, r, func(r rows) error {
 			var online int
 			var n, since int64
