@@ -268,7 +268,8 @@ func countRows(t *testing.T, cfg config.Config) map[string]int64 {
 			t.Fatal(err)
 		}
 		defer func() { _ = conn.Close(t.Context()) }()
-		rows, err := conn.Query(t.Context(), `SELECT tablename FROM pg_tables WHERE schemaname = 'public'`)
+		rows, err := conn.Query(t.Context(), `SELECT relname FROM pg_class
+			WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition`)
 		if err != nil {
 			t.Fatal(err)
 		}
