@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/parley-dev/parley/internal/proposal"
@@ -23,13 +23,13 @@ func (q *listQuery) read(ctx context.Context, r reader) ([]proposal.Item, int64,
 		return err
 	}, sql, q.args...)
 	if q.search == "" { // no engine promises the order of a join
-		slices.SortFunc(items, q.compare)
+		sort.Slice(items, func(i, j int) bool { return q.compare(&items[i], &items[j]) < 0 })
 	}
 	return items, row.total, err
 }
 
 // compare compares items in the order of the list.
-func (q *listQuery) compare(a, b proposal.Item) int {
+func (q *listQuery) compare(a, b *proposal.Item) int {
 	byID := cmp.Compare(b.ID, a.ID)
 	switch q.f.Sort {
 	case proposal.SortReview:
@@ -148,4 +148,3 @@ func (row *itemRow) scan(r rows) (proposal.Item, error) {
 	}
 	return it, nil
 }
-
