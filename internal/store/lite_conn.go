@@ -269,7 +269,7 @@ func (r *liteRows) Scan(dest ...any) error {
 	for i, d := range dest {
 		switch p := d.(type) {
 		case *string:
-			*p = r.stmt.ColumnText(i)
+			r.scanText(i, p)
 		case *int64:
 			*p = r.stmt.ColumnInt64(i)
 		case *int:
@@ -279,6 +279,21 @@ func (r *liteRows) Scan(dest ...any) error {
 		}
 	}
 	return nil
+}
+
+// scanText reads a column of text. A value that equals that of the row before is not copied: rows
+// often repeat a status, a category or a principal.
+func (r *liteRows) scanText(i int, dest *string) {
+	const short = 48
+	n := r.stmt.ColumnLen(i)
+	if n == len(*dest) && n <= short {
+		var buf [short]byte
+		r.stmt.ColumnBytes(i, buf[:n])
+		if string(buf[:n]) == *dest {
+			return
+		}
+	}
+	*dest = r.stmt.ColumnText(i)
 }
 
 // Err implements rows.
