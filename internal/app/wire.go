@@ -90,10 +90,12 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		Webhooks:  s.webhooks,
 		Tracer:    s.tracer,
 		OnCache:   caches.add,
-		Version:   Version(),
-		PublicURL: strings.TrimRight(s.cfg.PublicURL, "/"),
-		Base:      s.base(),
-		Ready:     s.ready,
+		// PostgreSQL's data version is a query, as costly as that for the record.
+		CacheRecords: s.cfg.Database == "",
+		Version:      Version(),
+		PublicURL:    strings.TrimRight(s.cfg.PublicURL, "/"),
+		Base:         s.base(),
+		Ready:        s.ready,
 		Metrics: s.mountMetrics(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{
 			EnableOpenMetrics: s.tracer != nil, // only this format has exemplars
 		})),

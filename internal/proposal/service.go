@@ -55,7 +55,8 @@ type Store interface {
 	// changes of status; more reports that there may be others.
 	Decisions(ctx context.Context, org string, since time.Time, most int) (list []Decided, more bool, err error)
 	// DataVersion returns a number that changes with every committed change to the org's
-	// proposals. Two reads under the same version return the same.
+	// proposals, and of the status of their follow-ups. Two reads under the same version return
+	// the same.
 	DataVersion(ctx context.Context, org string) (uint64, error)
 }
 
@@ -183,9 +184,10 @@ func (s *Proposals) Counts(ctx context.Context, a identity.Access, q Query) (map
 	return counts, nil
 }
 
-// DataVersion returns a number that changes with every change to the org's proposals.
+// DataVersion returns a number that changes with every change to the org's proposals, and of the
+// status of their follow-ups.
 func (s *Proposals) DataVersion(ctx context.Context, a identity.Access) (uint64, error) {
-	if err := a.For(identity.ListProposals); err != nil {
+	if err := a.For(identity.ListProposals, identity.ReadProposal); err != nil {
 		return 0, err
 	}
 	return s.store.DataVersion(ctx, a.Org())

@@ -18,6 +18,11 @@ func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discard) WriteHeader(int)             {}
 
 func benchList(b *testing.B, cacheBytes int64) {
+	benchRead(b, cacheBytes, func(*world, string) string { return proposals })
+}
+
+// benchRead measures requests for one path through the whole handler.
+func benchRead(b *testing.B, cacheBytes int64, pathOf func(w *world, secret string) string) {
 	w := newWorld(b, func(h *httpx.Options, o *Options) {
 		h.RateLimit, h.AuthFailureLimit, h.Registerer = 1_000_000_000, 20, prometheus.NewRegistry()
 		o.PageCacheBytes = cacheBytes
@@ -26,7 +31,7 @@ func benchList(b *testing.B, cacheBytes int64) {
 	for range 30 {
 		w.submit(ada, "acme")
 	}
-	r := httptest.NewRequest("GET", proposals, nil)
+	r := httptest.NewRequest("GET", pathOf(w, ada), nil)
 	r.Header.Set("Authorization", "Bearer "+ada)
 	out := &discard{header: http.Header{}}
 	b.ReportAllocs()
@@ -41,3 +46,8 @@ func BenchmarkListCached(b *testing.B) { benchList(b, 0) }
 
 // BenchmarkListUncached measures the same request without the cache.
 func BenchmarkListUncached(b *testing.B) { benchList(b, -1) }
+
+// BenchmarkGet measures a request for one record.
+func BenchmarkGet(b *testing.B) {
+	benchRead(b, -1, func(w *world, secret string) string { return proposals + "/" + w.submit(secret, "acme").ID })
+}

@@ -16,7 +16,7 @@ import (
 // maxCachedPage is the largest response that is cached.
 const maxCachedPage = 256 << 10
 
-// pageCache caches encoded pages of the list of proposals.
+// pageCache caches encoded pages of the list of proposals, and single proposals.
 //
 // A response depends on the caller with its scopes, the request URL, and the data version of the
 // org. Entries are keyed by credential, and used only while the credential has the same principal
@@ -64,7 +64,7 @@ func newPages(limit int64) *cache.Cache[pageKey, *page] {
 const entryOverhead = 512
 
 func pageSize(key pageKey, p *page) int64 {
-	size := len(p.body) + len(key.keyID) + len(key.path) + len(key.query) + entryOverhead
+	size := len(p.body) + len(key.keyID) + len(key.path) + len(key.query) + len(p.tag()) + entryOverhead
 	for _, link := range p.link {
 		size += len(link)
 	}
@@ -84,12 +84,15 @@ type page struct {
 	contentType   []string
 	contentLength []string
 	link          []string
+	etag          []string // of a single proposal, else nil
+	cacheControl  []string
 }
 
-func (c *pageCache) wrap(next http.Handler) http.Handler {
+// wrap caches the responses of a handler that authorizes the action.
+func (c *pageCache) wrap(action identity.Action, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller := httpx.CallerOf(r.Context())
-		access, err := identity.Authorize(caller, r.PathValue("org"), identity.ListProposals)
+		access, err := identity.Authorize(caller, r.PathValue("org"), action)
 		if err != nil || r.Method != http.MethodGet {
 			next.ServeHTTP(w, r) // rejects the request with the same error
 			return
@@ -101,13 +104,13 @@ func (c *pageCache) wrap(next http.Handler) http.Handler {
 		}
 		key := pageKey{keyID: caller.KeyID, path: r.URL.Path, query: r.URL.RawQuery}
 		if p, ok := c.pages.Get(key); ok && p.version == version && p.isFor(caller) {
-			p.write(w)
+			p.write(w, r)
 			return
 		}
 		flight, first := c.making.Join(versionedPage{key, version})
 		if !first {
 			if p, err := flight.Wait(r.Context()); err == nil && p != nil && p.isFor(caller) {
-				p.write(w)
+				p.write(w, r)
 				return
 			}
 			next.ServeHTTP(w, r)
@@ -148,8 +151,23 @@ func (k pageKey) clone() pageKey {
 	return pageKey{keyID: k.keyID, path: strings.Clone(k.path), query: strings.Clone(k.query)}
 }
 
-func (p *page) write(w http.ResponseWriter) {
+// tag returns the ETag, or "" for a list.
+func (p *page) tag() string {
+	if len(p.etag) == 0 {
+		return ""
+	}
+	return p.etag[0]
+}
+
+func (p *page) write(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
+	if tag := p.tag(); tag != "" {
+		h["Etag"], h["Cache-Control"] = p.etag, p.cacheControl
+		if noneMatch(r.Header, tag) {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
 	h["Content-Type"] = p.contentType
 	h["Content-Length"] = p.contentLength
 	if len(p.link) > 0 {
@@ -214,6 +232,6 @@ func (r *pageRecorder) page(version uint64) *page {
 	h := r.Header()
 	return &page{
 		version: version, body: bytes.Clone(r.body.Bytes()), contentType: h["Content-Type"], link: h["Link"],
-		contentLength: []string{strconv.Itoa(r.body.Len())},
+		contentLength: []string{strconv.Itoa(r.body.Len())}, etag: h["Etag"], cacheControl: h["Cache-Control"],
 	}
 }

@@ -41,7 +41,7 @@ func newCacheWorld(limit int64) *cacheWorld {
 		return w.version, w.err
 	})
 	rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}})
-	rt.Handle("GET "+proposalsPath, c.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+	rt.Handle("GET "+proposalsPath, c.wrap(identity.ListProposals, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		w.calls++
 		rw.Header().Set("Content-Type", "application/json")
 		rw.Header().Add("Link", fmt.Sprint(w.calls))
@@ -209,7 +209,7 @@ func TestRequestsForAPageThatIsBeingMadeWaitForIt(t *testing.T) {
 					return version, nil
 				})
 				rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}, Logger: slog.New(slog.DiscardHandler)})
-				rt.Handle("GET "+proposalsPath, cache.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+				rt.Handle("GET "+proposalsPath, cache.wrap(identity.ListProposals, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 					n := calls.Add(1)
 					<-release
 					if c.fails && n == 1 {
@@ -248,7 +248,7 @@ func TestALargePageKeepsNobodyWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache := newPageCacheOf(newPages(1<<20), func(context.Context, identity.Access) (uint64, error) { return 1, nil })
 		rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}})
-		rt.Handle("GET "+proposalsPath, cache.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rt.Handle("GET "+proposalsPath, cache.wrap(identity.ListProposals, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 			_, _ = rw.Write(make([]byte, maxCachedPage+1))
 		})))
 		w := &cacheWorld{handler: rt}
@@ -285,7 +285,7 @@ func TestAPageThatIsBeingMadeIsOfItsVersion(t *testing.T) {
 			return version.Load(), nil
 		})
 		rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}})
-		rt.Handle("GET "+proposalsPath, cache.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rt.Handle("GET "+proposalsPath, cache.wrap(identity.ListProposals, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 			if calls.Add(1) == 1 {
 				<-release
 			}
@@ -300,4 +300,44 @@ func TestAPageThatIsBeingMadeIsOfItsVersion(t *testing.T) {
 		}
 		close(release)
 	})
+}
+
+// A record from the cache is the same as a fresh one, with its headers, and after every change to
+// what it shows.
+func TestACachedRecordIsFresh(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada, bob := w.admin("acme", "user:ada"), w.member("acme", "user:bob")
+	path := proposals + "/" + w.submit(bob, "acme").ID
+	var shown Proposal
+	get := func(why string, holds func() bool) {
+		t.Helper()
+		fresh := w.do(ada, "GET", path, "").want(200)
+		cached := w.do(ada, "GET", path, "").want(200)
+		for _, name := range []string{"Content-Type", "ETag", "Cache-Control", "Vary", "X-Content-Type-Options"} {
+			if got, want := cached.Header.Get(name), fresh.Header.Get(name); got != want || want == "" {
+				t.Errorf("after %s: %s of the cached record = %q, want %q", why, name, got, want)
+			}
+		}
+		if cached.Body != fresh.Body {
+			t.Errorf("after %s: cached record = %s, want %s", why, cached.Body, fresh.Body)
+		}
+		unchanged := w.do(ada, "GET", path, "", "If-None-Match", cached.Header.Get("ETag")).want(304)
+		if unchanged.Body != "" || unchanged.Header.Get("ETag") != fresh.Header.Get("ETag") {
+			t.Errorf("after %s: 304 with the body %q and ETag %s", why, unchanged.Body, unchanged.Header.Get("ETag"))
+		}
+		shown = Proposal{}
+		if fresh.into(&shown); !holds() {
+			t.Errorf("after %s: %s", why, fresh.Body)
+		}
+	}
+	get("the submission", func() bool { return shown.MyVote == nil })
+	w.do(bob, "POST", path+"/vote", `{"vote":"against"}`).want(200)
+	get("another's vote", func() bool { return shown.MyVote == nil && shown.VotesAgainst == 1 })
+	w.do(ada, "POST", path+"/vote", `{"vote":"for"}`).want(200)
+	get("a vote", func() bool { return shown.MyVote != nil && shown.VotesFor == 1 })
+	w.do(ada, "PATCH", path, `{"status":"approved"}`).want(200)
+	get("the approval", func() bool { return shown.FollowupStatus != nil && *shown.FollowupStatus == "open" })
+	w.do(ada, "PATCH", "/api/v1/orgs/acme/followups/"+*shown.FollowupID, `{"status":"done"}`).want(200)
+	get("its follow-up", func() bool { return *shown.FollowupStatus == "done" && shown.Resolvable })
 }

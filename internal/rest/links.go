@@ -16,26 +16,26 @@ type position struct {
 // links returns the values of the Link header. They are relative, because clients may reach the
 // server under different names.
 func links(u *url.URL, at position) []string {
-	link := func(rel string, edit func(url.Values)) string {
-		q := u.Query()
-		q.Del("page")
-		q.Del("cursor")
-		edit(q)
+	q := u.Query()
+	q.Del("page")
+	q.Del("cursor")
+	link := func(rel, name, value string) string {
+		if name != "" {
+			q.Set(name, value)
+			defer q.Del(name)
+		}
 		target := url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: q.Encode()}
 		return "<" + target.String() + `>; rel="` + rel + `"`
 	}
-	page := func(n int) func(url.Values) {
-		return func(q url.Values) { q.Set("page", strconv.Itoa(n)) }
-	}
-	out := []string{link("first", func(url.Values) {})}
+	out := append(make([]string, 0, 3), link("first", "", ""))
 	if at.page > 1 && !at.byCursor {
-		out = append(out, link("prev", page(at.page-1)))
+		out = append(out, link("prev", "page", strconv.Itoa(at.page-1)))
 	}
 	switch {
 	case at.more && at.byCursor:
-		out = append(out, link("next", func(q url.Values) { q.Set("cursor", at.cursor) }))
+		out = append(out, link("next", "cursor", at.cursor))
 	case at.more:
-		out = append(out, link("next", page(at.page+1)))
+		out = append(out, link("next", "page", strconv.Itoa(at.page+1)))
 	}
 	return out
 }

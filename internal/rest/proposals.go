@@ -91,7 +91,7 @@ func (f *ProposalFilters) query() proposal.Query {
 
 type listProposalsOutput struct {
 	Link []string `header:"Link" doc:"Links to the first, previous and next page (RFC 8288)."`
-	Body ProposalList
+	Body shownList
 }
 
 func (a *api) listProposals(ctx context.Context, c *call, in *listProposalsInput) (*listProposalsOutput, error) {
@@ -104,17 +104,7 @@ func (a *api) listProposals(ctx context.Context, c *call, in *listProposalsInput
 		return nil, err
 	}
 	at := position{page: page.Number, more: page.Next != "", cursor: page.Next, byCursor: in.Cursor != ""}
-	out := &listProposalsOutput{
-		Link: links(c.request.URL, at),
-		Body: ProposalList{
-			Proposals: make([]ProposalItem, len(page.Items)), Total: page.Total, Page: page.Number,
-			NextCursor: orNull(page.Next),
-		},
-	}
-	for i := range page.Items {
-		out.Body.Proposals[i] = itemOf(&page.Items[i], q.Excerpt)
-	}
-	return out, nil
+	return &listProposalsOutput{Link: links(c.request.URL, at), Body: shownList{&page, q.Excerpt}}, nil
 }
 
 type submitProposalInput struct {

@@ -197,16 +197,3 @@ func (s shownProposal) AppendJSON(b []byte) []byte {
 	b = appendOrNull(b, `,"my_vote":`, string(choice))
 	return appendProgress(b, s.record)
 }
-
-func itemOf(it *proposal.Item, excerpt bool) ProposalItem {
-	out := ProposalItem{
-		ID: it.ID, Title: it.Title, Category: string(it.Category), Status: string(it.Status),
-		Priority: string(it.Priority), SubmittedBy: it.SubmittedBy, SubmittedAt: stamp(it.SubmittedAt),
-		VotesFor: it.VotesFor, VotesAgainst: it.VotesAgainst, MyVote: orNull(string(it.MyVote)),
-		Fingerprint: orNull(it.Fingerprint), EvidenceCount: it.Evidence, TextVersion: it.TextVersion,
-	}
-	if excerpt {
-		out.Excerpt = &it.Excerpt
-	}
-	return out
-}

@@ -58,6 +58,9 @@ type Options struct {
 	// PageCacheBytes limits the memory of the cache of encoded list pages.
 	// 0 means DefaultPageCache; a negative value disables the cache.
 	PageCacheBytes int64
+	// CacheRecords caches single proposals too. It pays if the store reads its data version without
+	// a query.
+	CacheRecords bool
 	// OnCache gets the look-ups of a cache, for metrics; may be nil.
 	OnCache func(name string, stats func() cache.Stats)
 }
@@ -100,7 +103,7 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 		keepAlive: cmp.Or(o.KeepAlive, 15*time.Second), recheck: cmp.Or(o.Recheck, 2*time.Second),
 	}
 	rt.Area(httpx.Area{Programs: true, CrossOrigin: true}, "/api/")
-	a.huma = newHuma(routes{rt, newPageCache(o)}, o)
+	a.huma = newHuma(routes{rt, newPageCache(o), o.CacheRecords}, o)
 	schemaOf[httpx.Problem](a)
 	a.registerProposals()
 	a.registerTriage()
@@ -132,10 +135,11 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 }
 
 // routes registers huma's operations on the router. The page cache wraps only the list of
-// proposals, and runs after authentication.
+// proposals and, if records is set, single proposals. It runs after authentication.
 type routes struct {
 	*httpx.Router
-	pages *pageCache
+	pages   *pageCache
+	records bool
 }
 
 // routeOf is the metadata key under which an operation stores its httpx.Route.
@@ -146,8 +150,12 @@ func (m routes) Handle(op *huma.Operation, handle func(huma.Context)) {
 	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handle(humago.NewContext(op, r, w))
 	})
-	if op.Method == http.MethodGet && op.Path == proposalsPath && m.pages != nil {
-		h = m.pages.wrap(h)
+	switch {
+	case op.Method != http.MethodGet || m.pages == nil:
+	case op.Path == proposalsPath:
+		h = m.pages.wrap(identity.ListProposals, h)
+	case op.Path == proposalPath && m.records:
+		h = m.pages.wrap(identity.ReadProposal, h)
 	}
 	m.HandleRoute(op.Method+" "+op.Path, op.Metadata[routeOf].(httpx.Route), h)
 }

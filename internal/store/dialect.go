@@ -61,8 +61,11 @@ type dialect struct {
 	queue string
 	// dead forces the index of dead push configurations.
 	dead string
-	// byKey joins keys k to the proposals p that they name, with one look-up each.
-	byKey string
+	// key is the column by which a proposal is found the fastest. byKey joins keys k to the
+	// proposals p that they name, with one look-up each.
+	key, byKey string
+	// skipsKeys says that an engine skips the rows of an offset in the index, without reading them.
+	skipsKeys bool
 	// unindexed keeps the planner from using the index of a text column, where it would
 	// choose badly without statistics.
 	unindexed func(column string) string
@@ -106,9 +109,11 @@ var sqliteDialect = dialect{
 				AND seq <= (SELECT coalesce(max(id), 0) FROM proposal_search_docsize)`,
 			p.Org, p.ID, strings.Join(p.SearchWords(), " "))
 	},
-	queue: " INDEXED BY tasks_queue",
-	dead:  " INDEXED BY push_dead",
-	byKey: `CROSS JOIN proposals p ON p.org_id = $1 AND p.id = k.id`,
+	skipsKeys: true,
+	queue:     " INDEXED BY tasks_queue",
+	dead:      " INDEXED BY push_dead",
+	key:       "seq",
+	byKey:     `CROSS JOIN proposals p ON p.seq = k.seq`,
 	search: `(SELECT rowid AS doc FROM proposal_search WHERE proposal_search MATCH $2) s
 		CROSS JOIN proposals p ON p.seq = s.doc`,
 	match: func(words []string) string {
@@ -172,6 +177,7 @@ var postgresDialect = dialect{
 			WHERE org_id = $1 AND proposal_id = $2`,
 			p.Org, p.ID, p.SearchWords())
 	},
+	key: "id",
 	// OFFSET 0 keeps the join order: without statistics the planner would walk the org's
 	// proposals and look up each one on the other side.
 	byKey: `CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = k.id OFFSET 0) p`,

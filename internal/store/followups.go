@@ -94,6 +94,9 @@ func (t *tx) updateFollowup(old, f followup.Followup, actor string) followup.Fol
 		t.countFollowup(&old, -1)
 		t.countFollowup(&f, +1)
 	}
+	if f.Status != old.Status && f.ProposalID != "" {
+		t.touch(f.Org) // the proposal shows the status
+	}
 	t.emitFollowupChange(&old, &f, actor)
 	return f
 }

@@ -18,6 +18,8 @@ import (
 type liteConn struct {
 	conn  *sqlite.Conn
 	stmts map[string]*liteStmt
+	// stopped, if set, interrupts the running statement when it is closed; see interruptAfter.
+	stopped chan struct{}
 }
 
 // liteStmt is a prepared statement with its parameters by position.
@@ -174,6 +176,10 @@ func (c *liteConn) prepare(sql string) (*liteStmt, error) {
 
 // positional replaces every $n by "?" and returns the argument that each one takes, because
 // SQLite numbers parameters by their first appearance. Our statements contain no other $.
+//
+// The planner looks at the values of parameters after LIMIT, OFFSET and LIKE, and so prepares the
+// statement again whenever they change. That takes as long as a short query. It does not look
+// behind a sign.
 func positional(query string) (string, []int) {
 	var text strings.Builder
 	var order []int
@@ -190,6 +196,9 @@ func positional(query string) (string, []int) {
 			n = 10*n + int(query[i]-'0')
 			i++
 		}
+		if planned(text.String()) {
+			text.WriteByte('+')
+		}
 		text.WriteByte('?')
 		inOrder = inOrder && n-1 == len(order)
 		order = append(order, n-1)
@@ -198,6 +207,17 @@ func positional(query string) (string, []int) {
 		order = nil
 	}
 	return text.String(), order
+}
+
+// planned reports whether the planner looks at a parameter that follows this text.
+func planned(before string) bool {
+	const space = " \t\n"
+	before = strings.TrimRight(before, space)
+	switch before[strings.LastIndexAny(before, space)+1:] {
+	case "LIMIT", "OFFSET", "LIKE":
+		return true
+	}
+	return false
 }
 
 // bind sets the parameters. The first Step returns any error of binding.
@@ -249,7 +269,7 @@ func (r *liteRows) Scan(dest ...any) error {
 	for i, d := range dest {
 		switch p := d.(type) {
 		case *string:
-			*p = r.stmt.ColumnText(i)
+			r.scanText(i, p)
 		case *int64:
 			*p = r.stmt.ColumnInt64(i)
 		case *int:
@@ -259,6 +279,21 @@ func (r *liteRows) Scan(dest ...any) error {
 		}
 	}
 	return nil
+}
+
+// scanText reads a column of text. A value that equals that of the row before is not copied: rows
+// often repeat a status, a category or a principal.
+func (r *liteRows) scanText(i int, dest *string) {
+	const short = 48
+	n := r.stmt.ColumnLen(i)
+	if n == len(*dest) && n <= short {
+		var buf [short]byte
+		r.stmt.ColumnBytes(i, buf[:n])
+		if string(buf[:n]) == *dest {
+			return
+		}
+	}
+	*dest = r.stmt.ColumnText(i)
 }
 
 // Err implements rows.

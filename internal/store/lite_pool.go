@@ -34,11 +34,9 @@ func (p *litePool) query(ctx context.Context, sql string, args ...any) (rows, er
 	if err != nil {
 		return nil, err
 	}
-	if ctx.Done() != nil {
-		c.conn.SetInterrupt(ctx.Done())
-	}
+	calm := c.interruptAfter(ctx)
 	done := func() {
-		c.conn.SetInterrupt(nil)
+		calm()
 		p.conns <- c
 	}
 	rs, err := c.read(sql, args, done)
@@ -50,6 +48,9 @@ func (p *litePool) query(ctx context.Context, sql string, args ...any) (rows, er
 }
 
 func (p *litePool) take(ctx context.Context) (*liteConn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	select {
 	case c := <-p.conns:
 		return c, nil

@@ -201,7 +201,7 @@ func TestTriageIsFoundByItsIndexes(t *testing.T) {
 	} {
 		f.Org, f.Viewer, f.Status, f.Sort, f.Limit = "acme", viewer, proposal.Open, proposal.SortReview, 20
 		q := newListQuery(s.d, f, manyRows+1)
-		sql := q.ranges()
+		sql := q.ranges(q.arms())
 		if steps := searches(t, s, sql, q.args...); len(steps) != 1 || !strings.Contains(steps[0], index) {
 			t.Errorf("%+v: %q, want %s", f, steps, index)
 		}

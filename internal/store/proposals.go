@@ -120,13 +120,7 @@ func (t *tx) apply(cur *proposal.Current, c *proposal.Change, by identity.Princi
 		t.countProposal(old, -1)
 		t.countProposal(p, +1)
 	}
-	t.exec(`UPDATE proposals SET status = $3, category = $4, priority = $5, updated_at = $6, votes_for = $7,
-			votes_against = $8, score = $9, version = $10, followup_id = $11, resolution_note = $12, agents_for = $13,
-			agents_against = $14, duplicate_of = $15
-		WHERE org_id = $1 AND id = $2`,
-		p.Org, p.ID, string(p.Status), string(p.Category), p.Priority.Rank(), micros(p.UpdatedAt), p.VotesFor,
-		p.VotesAgainst, p.VotesFor-p.VotesAgainst, p.Version, p.FollowupID, p.ResolutionNote, p.AgentsFor,
-		p.AgentsAgainst, p.DuplicateOf)
+	t.updateProposal(old, p)
 	if p.Title != old.Title || p.Problem != old.Problem || p.SuggestedFix != old.SuggestedFix {
 		t.exec(`UPDATE proposals SET title = $3, problem = $4, suggested_fix = $5, text_version = $6
 			WHERE org_id = $1 AND id = $2`, p.Org, p.ID, p.Title, p.Problem, p.SuggestedFix, p.TextVersion)
@@ -142,6 +136,33 @@ func (t *tx) apply(cur *proposal.Current, c *proposal.Change, by identity.Princi
 	}
 	t.touch(p.Org)
 	return out, t.insertEntry(p, c.Entry)
+}
+
+// updateProposal queues the change of a proposal's row, except for its text. SQLite writes every
+// index with a column that the statement sets, even to the same value. So a vote, the most frequent
+// change, sets no others than its own.
+func (t *tx) updateProposal(old, p *proposal.Proposal) {
+	score := p.VotesFor - p.VotesAgainst
+	switch {
+	case p.Status != old.Status || p.Category != old.Category || p.Priority != old.Priority ||
+		p.FollowupID != old.FollowupID || p.ResolutionNote != old.ResolutionNote || p.DuplicateOf != old.DuplicateOf:
+		t.exec(`UPDATE proposals SET status = $3, category = $4, priority = $5, updated_at = $6, votes_for = $7,
+				votes_against = $8, score = $9, version = $10, followup_id = $11, resolution_note = $12, agents_for = $13,
+				agents_against = $14, duplicate_of = $15
+			WHERE org_id = $1 AND id = $2`,
+			p.Org, p.ID, string(p.Status), string(p.Category), p.Priority.Rank(), micros(p.UpdatedAt), p.VotesFor,
+			p.VotesAgainst, score, p.Version, p.FollowupID, p.ResolutionNote, p.AgentsFor, p.AgentsAgainst, p.DuplicateOf)
+	case score != old.VotesFor-old.VotesAgainst:
+		t.exec(`UPDATE proposals SET updated_at = $3, votes_for = $4, votes_against = $5, version = $6, agents_for = $7,
+				agents_against = $8, score = $9
+			WHERE org_id = $1 AND id = $2`,
+			p.Org, p.ID, micros(p.UpdatedAt), p.VotesFor, p.VotesAgainst, p.Version, p.AgentsFor, p.AgentsAgainst, score)
+	default:
+		t.exec(`UPDATE proposals SET updated_at = $3, votes_for = $4, votes_against = $5, version = $6, agents_for = $7,
+				agents_against = $8
+			WHERE org_id = $1 AND id = $2`,
+			p.Org, p.ID, micros(p.UpdatedAt), p.VotesFor, p.VotesAgainst, p.Version, p.AgentsFor, p.AgentsAgainst)
+	}
 }
 
 func (t *tx) setVote(p *proposal.Proposal, old, vote *proposal.Vote, by identity.Principal) {

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/parley-dev/parley/internal/identity"
@@ -29,6 +31,9 @@ func (s Proposals) List(ctx context.Context, f proposal.Filter) (items []proposa
 		})
 		return items, total, err
 	}
+	if q := newListQuery(s.d, f, 0); q.plain() {
+		return s.listAtOnce(ctx, q)
+	}
 	if total, err = s.countRows(ctx, f); err != nil {
 		return nil, 0, err
 	}
@@ -39,13 +44,27 @@ func (s Proposals) List(ctx context.Context, f proposal.Filter) (items []proposa
 		}
 	}
 	if !q.slow() {
-		items, err = q.read(ctx, s.eng)
+		items, _, err = q.read(ctx, s.eng)
 		return items, total, err
 	}
 	err = s.slow(ctx, f.Org, func(ctx context.Context, r reader) (err error) {
-		items, err = q.read(ctx, r)
+		items, _, err = q.read(ctx, r)
 		return err
 	})
+	return items, total, err
+}
+
+// listAtOnce reads a page and its total with one statement. Only for an empty page, which has no
+// row to hold the total, it needs another one.
+func (s Proposals) listAtOnce(ctx context.Context, q *listQuery) ([]proposal.Item, int64, error) {
+	if q.count = q.countSQL(); q.count == "" {
+		return []proposal.Item{}, 0, nil
+	}
+	q.total = math.MaxInt64 // not known yet
+	items, total, err := q.read(ctx, s.eng)
+	if err == nil && len(items) == 0 {
+		total, err = s.countRows(ctx, q.f)
+	}
 	return items, total, err
 }
 
@@ -60,7 +79,7 @@ func (s Proposals) search(ctx context.Context, r reader, f proposal.Filter) ([]p
 	if _, err := one(ctx, r, []any{&total}, q.countMatches(), q.args...); err != nil {
 		return nil, 0, err
 	}
-	items, err := newSearchQuery(s.d, f, total, scan).read(ctx, r)
+	items, _, err := newSearchQuery(s.d, f, total, scan).read(ctx, r)
 	return items, total, err
 }
 
@@ -78,59 +97,6 @@ func (s Proposals) searchScans(ctx context.Context, r reader, org string) (bool,
 	return false, s.eng.readySearch(ctx, org)
 }
 
-// read reads the page.
-func (q *listQuery) read(ctx context.Context, r reader) ([]proposal.Item, error) {
-	items := make([]proposal.Item, 0, q.f.Limit+1)
-	if q.f.Offset >= q.total {
-		return items, nil
-	}
-	sql, row := q.page(), newItemRow(&q.f)
-	err := each(ctx, r, func(r rows) error {
-		it, err := row.scan(r)
-		items = append(items, it)
-		return err
-	}, sql, q.args...)
-	return items, err
-}
-
-// itemRow receives one row of a page. It is reused for all rows, so that a row allocates only
-// its own item.
-type itemRow struct {
-	item                   proposal.Item
-	status, category, vote string
-	rank                   int
-	submitted, updated     int64
-	dest                   []any
-}
-
-func newItemRow(f *proposal.Filter) *itemRow {
-	row := &itemRow{item: proposal.Item{Proposal: proposal.Proposal{Org: f.Org}}}
-	it := &row.item
-	row.dest = []any{
-		&it.ID, &row.status, &row.category, &row.rank, &it.SubmittedBy, &row.submitted, &row.updated, &it.VotesFor,
-		&it.VotesAgainst, &it.AgentsFor, &it.AgentsAgainst, &it.Version, &it.TextVersion, &it.FollowupID, &it.Title,
-		&it.Fingerprint, &it.Evidence, &row.vote,
-	}
-	if f.Excerpt {
-		row.dest = append(row.dest, &it.Excerpt)
-	}
-	return row
-}
-
-func (row *itemRow) scan(r rows) (proposal.Item, error) {
-	if err := r.Scan(row.dest...); err != nil {
-		return proposal.Item{}, err
-	}
-	it := row.item
-	it.Status, it.Category = proposal.Status(row.status), proposal.Category(row.category)
-	it.Priority, it.MyVote = proposal.Priorities[row.rank], proposal.Choice(row.vote)
-	it.SubmittedAt, it.UpdatedAt = fromMicros(row.submitted), fromMicros(row.updated)
-	if it.Excerpt != "" {
-		it.Excerpt = proposal.ExcerptOf(it.Excerpt)
-	}
-	return it, nil
-}
-
 // listQuery builds the statements of one list.
 type listQuery struct {
 	d     *dialect
@@ -142,6 +108,8 @@ type listQuery struct {
 	args  []any
 	// search is the FROM clause of a search; empty if there are no words.
 	search string
+	// count is a query for the total, to run with that of the page; empty if the total is known.
+	count string
 }
 
 func newListQuery(d *dialect, f proposal.Filter, total int64) *listQuery {
@@ -166,6 +134,12 @@ func newSearchQuery(d *dialect, f proposal.Filter, total int64, scan bool) *list
 func (q *listQuery) slow() bool {
 	walk := q.f.Sort == proposal.SortVotes && q.filtered() && !q.few()
 	return q.f.Offset < q.total && (q.f.Offset > manyRows || walk || q.reach-q.total > manyRows)
+}
+
+// plain reports whether the statement for the page does not depend on the total, and costs little
+// for any total.
+func (q *listQuery) plain() bool {
+	return !q.sparse() && q.f.Offset <= manyRows && (q.f.Sort != proposal.SortVotes || !q.filtered())
 }
 
 // filtered reports whether the list has a filter that the index of votes does not begin with.
@@ -226,28 +200,7 @@ func (q *listQuery) index() string {
 // arg adds a parameter and returns its placeholder.
 func (q *listQuery) arg(v any) string {
 	q.args = append(q.args, v)
-	return fmt.Sprintf("$%d", len(q.args))
-}
-
-// page returns the statement for one page: up to limit+1 rows, so that the caller can tell
-// whether more rows follow.
-func (q *listQuery) page() string {
-	var keys string
-	if q.search != "" {
-		keys = q.matches()
-	} else {
-		keys = q.ranges()
-	}
-	voter, excerpt := q.arg(q.me()), ""
-	if q.f.Excerpt {
-		excerpt = fmt.Sprintf(", substr(p.problem, 1, %d)", proposal.ExcerptSource)
-	}
-	return `SELECT p.id, p.status, p.category, p.priority, p.submitted_by, p.submitted_at, p.updated_at, p.votes_for,
-		p.votes_against, p.agents_for, p.agents_against, p.version, p.text_version, p.followup_id, p.title, p.fingerprint,
-		p.evidence, coalesce(v.choice, '')` + excerpt + `
-		FROM (` + keys + `) k ` + q.d.byKey + `
-			LEFT JOIN votes v ON v.org_id = $1 AND v.proposal_id = p.id AND v.voter = ` + voter + `
-			ORDER BY ` + q.order("p.")
+	return "$" + strconv.Itoa(len(q.args))
 }
 
 // order returns the ORDER BY terms. Every sort ends with the id, so that no two rows tie.
@@ -295,38 +248,14 @@ func (q *listQuery) after() string {
 	return " AND p.id < " + q.arg(pos.ID)
 }
 
-// keyColumns returns the columns of the inner query: the sort column and the id.
-func (q *listQuery) keyColumns() string {
-	if c := q.sortColumn(); c != "" {
-		return "p." + c + ", p.id"
-	}
-	return "p.id"
-}
-
-// ranges finds the keys of the page without a search. Each index range that is in the order of
-// the list is one arm; the heads of the arms are merged.
-func (q *listQuery) ranges() string {
-	tail := func() string { return fmt.Sprintf(" LIMIT %s OFFSET %s", q.arg(q.f.Limit+1), q.arg(q.f.Offset)) }
-	arms := q.arms()
-	if len(arms) == 1 {
-		return arms[0] + tail()
-	}
-	limit := q.arg(q.f.Offset + int64(q.f.Limit) + 1)
-	for i, arm := range arms {
-		arms[i] = fmt.Sprintf("SELECT * FROM (%s LIMIT %s) r%d", arm, limit, i)
-	}
-	return "SELECT * FROM (" + strings.Join(arms, " UNION ALL ") + ") m ORDER BY " + q.order("") + tail()
-}
-
-// arms returns the ranges: one for each status and, if the list sorts by time, for each
+// arms returns the FROM clauses of the ranges: one for each status and, if the list sorts by time, for each
 // priority, because these columns precede the id in the indexes. The whole org in order of time
 // is a single range.
 func (q *listQuery) arms() []string {
 	filters, after := q.filters(), q.after()
 	index := q.byFilter()
 	arm := func(where string) string {
-		return `SELECT ` + q.keyColumns() + ` FROM proposals p` + index + ` WHERE p.org_id = $1` + where + filters + after +
-			` ORDER BY ` + q.order("p.")
+		return ` FROM proposals p` + index + ` WHERE p.org_id = $1` + where + filters + after + ` ORDER BY ` + q.order("p.")
 	}
 	byTime := q.sortColumn() == ""
 	if byTime && q.f.Status == "" && q.f.Priority == "" && filters == "" {
@@ -353,7 +282,7 @@ func (q *listQuery) arms() []string {
 			if rank < 0 {
 				arms = append(arms, arm(where))
 			} else {
-				arms = append(arms, arm(where+fmt.Sprintf(" AND p.priority = %d", rank)))
+				arms = append(arms, arm(where+" AND p.priority = "+strconv.Itoa(rank)))
 			}
 		}
 	}

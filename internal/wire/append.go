@@ -18,9 +18,30 @@ func AppendString(b []byte, s string) []byte {
 
 // AppendTime appends a time in UTC with microseconds.
 func AppendTime(b []byte, t time.Time) []byte {
-	b = append(b, '"')
-	b = t.UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z")
-	return append(b, '"')
+	t = t.UTC()
+	year, month, day := t.Date()
+	if year < 0 || year > 9999 {
+		return append(t.AppendFormat(append(b, '"'), "2006-01-02T15:04:05.000000Z"), '"')
+	}
+	hour, minute, second := t.Clock()
+	b = appendDigits(append(b, '"'), year, 4)
+	b = appendDigits(append(b, '-'), int(month), 2)
+	b = appendDigits(append(b, '-'), day, 2)
+	b = appendDigits(append(b, 'T'), hour, 2)
+	b = appendDigits(append(b, ':'), minute, 2)
+	b = appendDigits(append(b, ':'), second, 2)
+	b = appendDigits(append(b, '.'), t.Nanosecond()/1000, 6)
+	return append(b, 'Z', '"')
+}
+
+// appendDigits appends the last digits of a number.
+func appendDigits(b []byte, n, digits int) []byte {
+	b = append(b, "000000"[:digits]...)
+	for i := len(b) - 1; digits > 0; i, digits = i-1, digits-1 {
+		b[i] = byte('0' + n%10)
+		n /= 10
+	}
+	return b
 }
 
 // appendMember appends `,"name":"value"` unless the value is empty.

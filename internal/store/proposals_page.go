@@ -1,0 +1,150 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+// read reads the page, and the total if q.count asks for it.
+func (q *listQuery) read(ctx context.Context, r reader) ([]proposal.Item, int64, error) {
+	items := make([]proposal.Item, 0, q.f.Limit+1)
+	if q.f.Offset >= q.total {
+		return items, 0, nil
+	}
+	sql, row := q.page(), newItemRow(q)
+	err := each(ctx, r, func(r rows) error {
+		it, err := row.scan(r)
+		items = append(items, it)
+		return err
+	}, sql, q.args...)
+	if q.search == "" { // no engine promises the order of a join
+		sort.Slice(items, func(i, j int) bool { return q.compare(&items[i], &items[j]) < 0 })
+	}
+	return items, row.total, err
+}
+
+// compare compares items in the order of the list.
+func (q *listQuery) compare(a, b *proposal.Item) int {
+	byID := cmp.Compare(b.ID, a.ID)
+	switch q.f.Sort {
+	case proposal.SortReview:
+		return cmp.Or(cmp.Compare(b.Priority.Rank(), a.Priority.Rank()), byID)
+	case proposal.SortVotes:
+		return cmp.Or(cmp.Compare(b.VotesFor-b.VotesAgainst, a.VotesFor-a.VotesAgainst), byID)
+	case proposal.SortOldest:
+		return -byID
+	case proposal.SortNewest:
+	}
+	return byID
+}
+
+// page returns the statement for one page: up to limit+1 rows, so that the caller can tell
+// whether more rows follow.
+func (q *listQuery) page() string {
+	if q.search != "" {
+		return `SELECT ` + q.itemColumns() + ` FROM (` + q.matches() + `) k ` + q.d.byKey + ` ORDER BY ` + q.order("p.")
+	}
+	arms := q.arms()
+	if sorts := q.f.Sort == proposal.SortVotes && q.few(); len(arms) == 1 && q.d.skipsKeys && !sorts {
+		return `SELECT ` + q.itemColumns() + arms[0] + q.tail()
+	}
+	return `SELECT ` + q.itemColumns() + ` FROM (` + q.ranges(arms) + `) k ` + q.d.byKey
+}
+
+// itemColumns returns the columns that an itemRow receives. Most proposals have no votes at all,
+// so the viewer's own is not looked up for them.
+func (q *listQuery) itemColumns() string {
+	columns := `p.id, p.status, p.category, p.priority, p.submitted_by, p.submitted_at, p.updated_at, p.votes_for,
+		p.votes_against, p.agents_for, p.agents_against, p.version, p.text_version, p.followup_id, p.title, p.fingerprint,
+		p.evidence, CASE WHEN p.votes_for + p.votes_against = 0 THEN '' ELSE coalesce((SELECT v.choice FROM votes v
+			WHERE v.org_id = $1 AND v.proposal_id = p.id AND v.voter = ` + q.arg(q.me()) + `), '') END`
+	if q.f.Excerpt {
+		columns += fmt.Sprintf(", substr(p.problem, 1, %d)", proposal.ExcerptSource)
+	}
+	if q.count != "" {
+		columns += ", (" + q.count + ")"
+	}
+	return columns
+}
+
+// keyColumns returns the columns of the inner query: the sort column, the id and the key.
+func (q *listQuery) keyColumns() string {
+	columns := "p.id"
+	if c := q.sortColumn(); c != "" {
+		columns = "p." + c + ", p.id"
+	}
+	if q.d.key != "id" {
+		columns += ", p." + q.d.key
+	}
+	return columns
+}
+
+// ranges finds the keys of the page without a search. Each index range that is in the order of
+// the list is one arm; the heads of the arms are merged.
+func (q *listQuery) ranges(arms []string) string {
+	columns := q.keyColumns()
+	if len(arms) == 1 {
+		return "SELECT " + columns + arms[0] + q.tail()
+	}
+	var b strings.Builder
+	limit := q.arg(q.f.Offset + int64(q.f.Limit) + 1)
+	for i, arm := range arms {
+		if i > 0 {
+			b.WriteString(" UNION ALL ")
+		}
+		fmt.Fprintf(&b, "SELECT * FROM (SELECT %s%s LIMIT %s) r%d", columns, arm, limit, i)
+	}
+	return "SELECT * FROM (" + b.String() + ") m ORDER BY " + q.order("") + q.tail()
+}
+
+// tail returns the LIMIT clause of the page.
+func (q *listQuery) tail() string {
+	return " LIMIT " + q.arg(q.f.Limit+1) + " OFFSET " + q.arg(q.f.Offset)
+}
+
+// itemRow receives one row of a page. It is reused for all rows, so that a row allocates only
+// its own item.
+type itemRow struct {
+	item                   proposal.Item
+	status, category, vote string
+	rank                   int
+	submitted, updated     int64
+	total                  int64
+	dest                   []any
+}
+
+func newItemRow(q *listQuery) *itemRow {
+	row := &itemRow{item: proposal.Item{Proposal: proposal.Proposal{Org: q.f.Org}}}
+	it := &row.item
+	row.dest = []any{
+		&it.ID, &row.status, &row.category, &row.rank, &it.SubmittedBy, &row.submitted, &row.updated, &it.VotesFor,
+		&it.VotesAgainst, &it.AgentsFor, &it.AgentsAgainst, &it.Version, &it.TextVersion, &it.FollowupID, &it.Title,
+		&it.Fingerprint, &it.Evidence, &row.vote,
+	}
+	if q.f.Excerpt {
+		row.dest = append(row.dest, &it.Excerpt)
+	}
+	if q.count != "" {
+		row.dest = append(row.dest, &row.total)
+	}
+	return row
+}
+
+func (row *itemRow) scan(r rows) (proposal.Item, error) {
+	if err := r.Scan(row.dest...); err != nil {
+		return proposal.Item{}, err
+	}
+	it := row.item
+	it.Status, it.Category = proposal.Status(row.status), proposal.Category(row.category)
+	it.Priority, it.MyVote = proposal.Priorities[row.rank], proposal.Choice(row.vote)
+	it.SubmittedAt, it.UpdatedAt = fromMicros(row.submitted), fromMicros(row.updated)
+	if it.Excerpt != "" {
+		it.Excerpt = proposal.ExcerptOf(it.Excerpt)
+	}
+	return it, nil
+}
