@@ -38,6 +38,9 @@ var targets = map[string]float64{
 	taskSends: 3, taskV1: 2, taskStream: 3, taskGets: 0.4,
 }
 
+// rateTargets are rates per second that are promised for SQLite.
+var rateTargets = map[string]float64{taskWork: 6000}
+
 var memoryPeer = map[string]bool{taskSends: true, taskV1: true, taskStream: true}
 
 // judge adds the targets and the lines that compare sizes.
@@ -50,6 +53,9 @@ func (r *report) judge() {
 		if want, ok := targets[l.Name]; ok && (l.Engine == "sqlite" || !memoryPeer[l.Name]) {
 			l.Target = fmt.Sprintf("≥ %.2f", want)
 			l.Verdict = verdict(l.Ratio >= want)
+		}
+		if want, ok := rateTargets[l.Name]; ok && l.Engine == "sqlite" {
+			l.Target, l.Verdict = fmt.Sprintf("≥ %.0f/s", want), verdict(l.Rate >= want)
 		}
 	}
 	r.Lines = append(r.Lines, r.growth(listName)...)

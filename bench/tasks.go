@@ -89,18 +89,30 @@ func measureTasks(ctx context.Context, set settings, engine, program string) ([]
 		progress("%s, %s: %.0f/s, limit %.0f/s, ratio %.2f", engine, l.Name, l.Rate, l.LimitRate, l.Ratio)
 		out = append(out, l)
 	}
-	for _, rate := range []int{0, 300} {
-		l, err := w.measureWork(ctx, set, rate)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", taskWork, err)
-		}
-		progress("%s, %s: %.0f/s, send to claim p50 %.0f µs, p99 %.0f µs", engine, l.Name, l.Rate, l.P50, l.P99)
-		out = append(out, l)
+	worked, err := w.measureWorkers(ctx, set)
+	if err != nil {
+		return nil, err
 	}
+	out = append(out, worked...)
 	if engine == "postgres" {
 		out, err = addPgbench(ctx, set, data[1], out)
 	}
 	return out, err
+}
+
+// measureWorkAlone measures the part of measureTasks with workers.
+func measureWorkAlone(ctx context.Context, set settings, engine, program string) ([]line, error) {
+	data, cleanup, err := newData(ctx, engine)
+	if err != nil {
+		return nil, err
+	}
+	defer cleanup()
+	w, err := newTaskWorld(ctx, engine, program, data)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	return w.measureWorkers(ctx, set)
 }
 
 func newTaskWorld(ctx context.Context, engine, program string, data []string) (*taskWorld, error) {

@@ -89,17 +89,9 @@ func (s *Workers) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, err
 	if err := p.check(); err != nil {
 		return Claim{}, err
 	}
-	org, agent, queue := p.target.Org, p.target.ID, p.target.Key()
-	if strings.HasPrefix(r.Worker, hostPrefix) {
-		return Claim{}, errs.InvalidFields(errs.NewField("worker", "must not start with "+hostPrefix))
-	}
-	if len(r.Ack) > 0 {
-		if err := s.mailbox.Ack(ctx, org, agent, r.Ack); err != nil {
-			return Claim{}, err
-		}
-	}
-	worker := Worker{Org: org, Agent: agent, Name: r.Worker, Capacity: r.Capacity}
-	if err := s.see(ctx, worker); err != nil {
+	queue := p.target.Key()
+	worker := Worker{Org: p.target.Org, Agent: p.target.ID, Name: r.Worker, Capacity: r.Capacity}
+	if err := s.beginClaim(ctx, worker, r.Ack); err != nil {
 		return Claim{}, err
 	}
 	timer := time.NewTimer(r.Wait)
@@ -158,6 +150,19 @@ func (s *Workers) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, err
 	}
 }
 
+// beginClaim acknowledges messages and records that the worker is alive.
+func (s *Workers) beginClaim(ctx context.Context, w Worker, ack []string) error {
+	if strings.HasPrefix(w.Name, hostPrefix) {
+		return errs.InvalidFields(errs.NewField("worker", "must not start with "+hostPrefix))
+	}
+	if len(ack) > 0 {
+		if err := s.mailbox.Ack(ctx, w.Org, w.Agent, ack); err != nil {
+			return err
+		}
+	}
+	return s.see(ctx, w)
+}
+
 // served returns the claim for a task that a send handed over.
 func (s *Workers) served(ctx context.Context, t *task.Task) (Claim, error) {
 	c := Claim{Assignments: []Assignment{assignment(*t)}}
@@ -169,18 +174,24 @@ func (s *Workers) claimNow(ctx context.Context, p Post, r ClaimRequest) (Claim, 
 	org, agent := p.target.Org, p.target.ID
 	var out Claim
 	var err error
-	if out.Messages, err = s.mailbox.List(ctx, org, agent, Batch{MaxClaim, maxClaimMessages}); err != nil {
-		return out, err
-	}
-	size := int64(0)
-	for i := range out.Messages {
-		size += out.Messages[i].Message.Size()
-	}
-	if err := budget.From(ctx).Take(ctx, size); err != nil || r.Max <= 0 {
+	if out.Messages, err = s.messages(ctx, org, agent); err != nil || r.Max <= 0 {
 		return out, err
 	}
 	out.Assignments, err = s.claimTasks(ctx, org, agent, r.Worker, Batch{r.Max, maxClaimTasks}, r.Lease)
 	return out, err
+}
+
+// messages returns the agent's direct messages that are not acknowledged.
+func (s *Workers) messages(ctx context.Context, org, agent string) ([]DirectMessage, error) {
+	list, err := s.mailbox.List(ctx, org, agent, Batch{MaxClaim, maxClaimMessages})
+	if err != nil {
+		return nil, err
+	}
+	size := int64(0)
+	for i := range list {
+		size += list[i].Message.Size()
+	}
+	return list, budget.From(ctx).Take(ctx, size)
 }
 
 // Limits of the response to one claim, in bytes. The rest is left for the next claim.
@@ -192,34 +203,53 @@ const (
 func (s *Workers) claimTasks(
 	ctx context.Context, org, agent, worker string, b Batch, length time.Duration,
 ) ([]Assignment, error) {
-	now := s.board.now()
-	changes, err := s.queue.Claim(ctx, org, agent, b, func(cur task.Current) (task.Change, error) {
-		return task.DecideClaim(cur.Task, s.board.newLease(cur.Task.UID, worker, cur.Clock.Add(length)), now)
-	})
+	changes, err := s.queue.Claim(ctx, org, agent, b, s.decideClaim(worker, length))
 	if err != nil {
 		return nil, err
 	}
+	return s.assign(ctx, org, agent, changes)
+}
+
+// decideClaim returns the decision of a claim.
+func (s *Workers) decideClaim(worker string, length time.Duration) Decision {
+	now := s.board.now()
+	return func(cur task.Current) (task.Change, error) {
+		return task.DecideClaim(cur.Task, s.board.newLease(cur.Task.UID, worker, cur.Clock.Add(length)), now)
+	}
+}
+
+// assign publishes claimed tasks and returns them with their history. If one cannot be read, all go
+// back to the queue, and cost no attempt.
+func (s *Workers) assign(ctx context.Context, org, agent string, changes []task.Change) ([]Assignment, error) {
 	var out []Assignment
 	for _, c := range changes {
 		s.board.publish(c)
-		t, err := s.board.load(ctx, org, c.Task.UID, task.Content{History: true})
-		if err == nil && t.Seq > c.Task.Seq {
-			// The assignment includes messages that were sent meanwhile; do not deliver them again.
-			_, err = s.board.write.Update(ctx, org, t.UID, 0, func(cur task.Current) (task.Change, error) {
-				return task.DecideSeen(cur.Task, c.Task.Lease.Token, t.Seq)
-			})
-		}
+		t, err := s.whole(ctx, c)
 		if err != nil {
-			// Tasks that were not handed over go back to the queue, and cost no attempt.
 			for _, c := range changes {
 				_ = s.giveBack(context.WithoutCancel(ctx), org, agent, c.Task.Lease.Token)
 			}
 			return nil, err
 		}
-		t.Lease = c.Task.Lease
 		out = append(out, assignment(t))
 	}
 	return out, nil
+}
+
+// whole returns a claimed task with its history.
+func (s *Workers) whole(ctx context.Context, c task.Change) (task.Task, error) {
+	if len(c.Task.History) > 0 { // the claim has read it
+		return c.Task, budget.From(ctx).Take(ctx, c.Task.Footprint())
+	}
+	t, err := s.board.load(ctx, c.Task.Org, c.Task.UID, task.Content{History: true})
+	if err == nil && t.Seq > c.Task.Seq {
+		// The assignment includes messages that were sent meanwhile; do not deliver them again.
+		_, err = s.board.write.Update(ctx, t.Org, t.UID, 0, func(cur task.Current) (task.Change, error) {
+			return task.DecideSeen(cur.Task, c.Task.Lease.Token, t.Seq)
+		})
+	}
+	t.Lease = c.Task.Lease
+	return t, err
 }
 
 func assignment(t task.Task) Assignment {

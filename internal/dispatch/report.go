@@ -37,19 +37,9 @@ func (s *Workers) Report(ctx context.Context, p Post, token string, r task.Repor
 }
 
 func (s *Workers) report(ctx context.Context, org, agent, uid, token string, r task.Report) (Progress, error) {
-	if err := r.Validate(); err != nil {
+	decide, err := s.decideReport(agent, token, r)
+	if err != nil {
 		return Progress{}, err
-	}
-	r.Artifacts = s.named(r.Artifacts)
-	now := s.board.now()
-	decide := func(cur task.Current) (task.Change, error) {
-		if cur.Task.Agent != agent {
-			return task.Change{}, errs.ErrNotFound
-		}
-		change, err := task.DecideReport(cur.Task, token, r, s.board.limits, now, cur.Clock)
-		seq := change.Task.Seq
-		change.Reported = task.Reported{Given: r.Known(&cur.Task), Before: seq - int64(len(change.Events)), Seq: seq}
-		return change, err
 	}
 	once := idempotency.From(ctx)
 	write := s.board.write.Update
@@ -64,6 +54,24 @@ func (s *Workers) report(ctx context.Context, org, agent, uid, token string, r t
 		return s.repeated(ctx, org, uid, token, change.Reported)
 	}
 	return s.progress(ctx, token, change), nil
+}
+
+// decideReport checks a report and returns the decision on it.
+func (s *Workers) decideReport(agent, token string, r task.Report) (Decision, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	r.Artifacts = s.named(r.Artifacts)
+	now := s.board.now()
+	return func(cur task.Current) (task.Change, error) {
+		if cur.Task.Agent != agent {
+			return task.Change{}, errs.ErrNotFound
+		}
+		change, err := task.DecideReport(cur.Task, token, r, s.board.limits, now, cur.Clock)
+		seq := change.Task.Seq
+		change.Reported = task.Reported{Given: r.Known(&cur.Task), Before: seq - int64(len(change.Events)), Seq: seq}
+		return change, err
+	}, nil
 }
 
 // progress publishes a stored report and returns the response. If the turns cannot be read,

@@ -84,13 +84,28 @@ type TaskReader interface {
 // Queue has the tasks that wait for a worker, and those that are leased.
 type Queue interface {
 	// Claim runs decide on waiting tasks of an agent, oldest first, within the batch. No two
-	// claims get the same task.
+	// claims get the same task. Small tasks have their history.
 	Claim(ctx context.Context, org, agent string, b Batch, decide Decision) ([]task.Change, error)
+	// Exchange runs the updates of tasks of an org, and then claims like Claim, with as few
+	// transactions as possible. It sets Change and Err of each update; a refused update does not
+	// affect the others. The error is that of the claim.
+	Exchange(
+		ctx context.Context, org, agent string, updates []Update, b Batch, claim Decision,
+	) ([]task.Change, error)
 	// Expire runs decide on up to most tasks whose lease has expired.
 	Expire(ctx context.Context, most int, decide Decision) ([]task.Change, error)
 	// LeasesOf runs decide on up to most tasks that are leased to workers whose names have
 	// the prefix.
 	LeasesOf(ctx context.Context, workerPrefix string, most int, decide Decision) ([]task.Change, error)
+}
+
+// Update is one of several updates of tasks; see TaskWriter.Update.
+type Update struct {
+	UID    string
+	Bytes  int64
+	Decide Decision
+	Change task.Change
+	Err    error
 }
 
 // Batch limits how much is read at once. The first item is always included.

@@ -96,7 +96,7 @@ var readAgents = []identity.Scope{identity.TasksRead, identity.A2AWrite, identit
 
 // workerEndpoints have no org in their path; workers_test.go tests them.
 var workerEndpoints = []string{
-	"POST /api/v1/agents/{agent}/claim", "POST /api/v1/agents/{agent}/leases/{lease}",
+	"POST /api/v1/agents/{agent}/claim", "POST /api/v1/agents/{agent}/work", "POST /api/v1/agents/{agent}/leases/{lease}",
 	"DELETE /api/v1/agents/{agent}/leases/{lease}",
 }
 

@@ -57,6 +57,7 @@ func (a *api) registerWorkers() {
 		summary: "Return a task to the queue", errors: []int{http.StatusConflict},
 		description: "The task is queued again at once, and the attempt does not count." + scope,
 	}, a.handBack)
+	a.registerExchange(scope)
 	// The response of a claim is encoded by hand, so its schema is set by hand.
 	ok := a.huma.OpenAPI().Paths[claimPath].Post.Responses["200"]
 	ok.Content = map[string]*huma.MediaType{"application/json": {Schema: schemaOf[Claim](a)}}
@@ -72,60 +73,105 @@ type claimOutput struct {
 }
 
 func (a *api) claim(ctx context.Context, c *call, in *claimInput) (*claimOutput, error) {
-	if len(c.request.Header.Values(idempotencyHeader)) > 0 {
-		return nil, httpx.InvalidParts(httpx.Part{
-			In: httpx.Header, Name: idempotencyHeader,
-			Message: "is not supported by claims: if the response is lost, claim again; the tasks return when their lease " +
-				"expires",
-		})
+	if err := refuseKey(c.request, "claims"); err != nil {
+		return nil, err
 	}
-	b := &in.Body.value
-	req := dispatch.ClaimRequest{
-		Worker: or(b.Worker, httpx.CallerOf(ctx).Ref()), Max: or(b.Max, 1), Wait: seconds(or(b.WaitSeconds, 20)),
-		Lease: seconds(or(b.LeaseSeconds, int(task.DefaultLease/time.Second))), Capacity: or(b.Capacity, 1), Ack: b.Ack,
-	}
+	req := in.Body.value.request(ctx)
 	if err := in.Body.check(req.Validate()); err != nil {
 		return nil, err
 	}
-	if req.Wait > 0 {
-		if err := a.router.Park(ctx, httpx.Wait); err != nil {
-			return nil, err
-		}
-		req.Waiting = func() { a.router.Yield(ctx) }
+	if err := a.parkClaim(ctx, &req); err != nil {
+		return nil, err
 	}
 	return &claimOutput{Body: func(hc huma.Context) {
 		r, w := humago.Unwrap(hc)
-		httpx.AllowWait(w, req.Wait)
-		wait, stop := a.router.WhileAllowed(ctx, r, func(ctx context.Context, caller *identity.Caller) error {
-			_, err := a.workers.Serve(ctx, caller, in.Agent)
+		var got dispatch.Claim
+		closed, err := a.await(ctx, w, r, in.Agent, req.Wait, func(ctx context.Context) (err error) {
+			got, err = a.workers.Claim(ctx, c.post, req)
 			return err
 		})
-		got, err := a.workers.Claim(wait, c.post, req)
-		closed := httpx.ClientClosed(ctx)
-		switch cause := context.Cause(wait); {
-		case cause != nil && cause != context.Canceled:
-			err = cause // the caller may no longer work for the agent
-		case errors.Is(err, context.Canceled):
-			err = nil // the client may have closed only its sending side; the claim is empty
-		}
-		stop()
 		if err != nil {
 			httpx.WriteError(w, r, err)
-		} else if a.sendClaim(ctx, w, &got) == nil &&
-			(!closed || len(got.Assignments) == 0 || httpx.Received(ctx, req.Lease)) {
+			a.takeBack(ctx, c.post, &got)
 			return
 		}
-		// Tasks that did not reach the worker must not lose an attempt.
-		for _, as := range got.Assignments {
-			_ = a.workers.Return(ctx, c.post, as.Lease.Token) // if this fails, the lease expires
-		}
+		sent := a.sendClaim(ctx, w, &got, func() []byte { return appendClaim(nil, &got) })
+		a.settle(ctx, c.post, &got, sent, closed, req.Lease)
 	}}, nil
 }
 
-// writeClaim sends the response. From then on the worker holds the tasks, even if the client
-// closes its connection at once, as many do.
-func writeClaim(w http.ResponseWriter, c *dispatch.Claim) error {
-	body := appendClaim(nil, c)
+// refuseKey refuses an Idempotency-Key.
+func refuseKey(r *http.Request, operations string) error {
+	if len(r.Header.Values(idempotencyHeader)) == 0 {
+		return nil
+	}
+	return httpx.InvalidParts(httpx.Part{
+		In: httpx.Header, Name: idempotencyHeader,
+		Message: "is not supported by " + operations + ": if the response is lost, send the request again; claimed tasks " +
+			"return when their lease expires",
+	})
+}
+
+func (b *ClaimRequest) request(ctx context.Context) dispatch.ClaimRequest {
+	return dispatch.ClaimRequest{
+		Worker: or(b.Worker, httpx.CallerOf(ctx).Ref()), Max: or(b.Max, 1), Wait: seconds(or(b.WaitSeconds, 20)),
+		Lease: seconds(or(b.LeaseSeconds, int(task.DefaultLease/time.Second))), Capacity: or(b.Capacity, 1), Ack: b.Ack,
+	}
+}
+
+// parkClaim parks the request of a claim that may wait.
+func (a *api) parkClaim(ctx context.Context, req *dispatch.ClaimRequest) error {
+	if req.Wait <= 0 {
+		return nil
+	}
+	req.Waiting = func() { a.router.Yield(ctx) }
+	return a.router.Park(ctx, httpx.Wait)
+}
+
+// await runs a claim that may wait for work. It ends the wait when the caller may no longer work for
+// the agent, or is gone. closed reports whether the client closed the connection or its sending
+// side.
+func (a *api) await(
+	ctx context.Context, w http.ResponseWriter, r *http.Request, agent string, most time.Duration,
+	claim func(context.Context) error,
+) (closed bool, err error) {
+	httpx.AllowWait(w, most)
+	wait, stop := a.router.WhileAllowed(ctx, r, func(ctx context.Context, caller *identity.Caller) error {
+		_, err := a.workers.Serve(ctx, caller, agent)
+		return err
+	})
+	defer stop()
+	err = claim(wait)
+	closed = httpx.ClientClosed(ctx)
+	switch cause := context.Cause(wait); {
+	case cause != nil && cause != context.Canceled:
+		return closed, cause // the caller may no longer work for the agent
+	case errors.Is(err, context.Canceled):
+		return closed, nil // the client may have closed only its sending side; the claim is empty
+	}
+	return closed, err
+}
+
+// settle takes back tasks that did not reach the worker.
+func (a *api) settle(
+	ctx context.Context, p dispatch.Post, c *dispatch.Claim, sent error, closed bool, lease time.Duration,
+) {
+	if sent == nil && (!closed || len(c.Assignments) == 0 || httpx.Received(ctx, lease)) {
+		return
+	}
+	a.takeBack(ctx, p, c)
+}
+
+// takeBack puts the tasks of a claim back into the queue, so that they do not lose an attempt.
+func (a *api) takeBack(ctx context.Context, p dispatch.Post, c *dispatch.Claim) {
+	for _, as := range c.Assignments {
+		_ = a.workers.Return(ctx, p, as.Lease.Token) // if this fails, the lease expires
+	}
+}
+
+// writeWork sends the response to a claim. From then on the worker holds the tasks, even if the
+// client closes its connection at once, as many do.
+func writeWork(w http.ResponseWriter, body []byte) error {
 	h := w.Header()
 	h["Content-Type"] = []string{"application/json"}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
@@ -161,14 +207,7 @@ func (a *api) report(ctx context.Context, c *call, in *reportInput) (*reportOutp
 	if err != nil {
 		return nil, asReported(err)
 	}
-	out := &reportOutput{Replayed: replayed(once.Replayed()), Body: WorkProgress{
-		State: string(p.State), Canceled: p.Canceled, Messages: wire.AppendWorkMessages(nil, p.Turns), Seen: p.Seen, More: p.More,
-	}}
-	if !p.ExpiresAt.IsZero() {
-		at := stamp(p.ExpiresAt)
-		out.Body.LeaseExpiresAt = &at
-	}
-	return out, nil
+	return &reportOutput{Replayed: replayed(once.Replayed()), Body: progressOf(&p)}, nil
 }
 
 // report decodes the message and the artifacts with package wire, and lists their errors.

@@ -11,12 +11,12 @@ import (
 	"github.com/parley-dev/parley/internal/trace"
 )
 
-// sendClaim is writeClaim. If spans are exported, each task of the claim gets one in the task's trace,
+// sendClaim sends the response to a claim, which body encodes. If spans are exported, each task of the claim gets one in the task's trace,
 // linked to that of the claim's request, and the worker gets this span. Otherwise it gets the one that
 // the sender sent.
-func (a *api) sendClaim(ctx context.Context, w http.ResponseWriter, c *dispatch.Claim) error {
+func (a *api) sendClaim(ctx context.Context, w http.ResponseWriter, c *dispatch.Claim, body func() []byte) error {
 	if a.tracer == nil {
-		return writeClaim(w, c)
+		return writeWork(w, body())
 	}
 	spans := make([]trace.Span, len(c.Assignments))
 	for i := range c.Assignments {
@@ -27,7 +27,7 @@ func (a *api) sendClaim(ctx context.Context, w http.ResponseWriter, c *dispatch.
 			trace.Int("parley.task_age_ms", int(time.Since(as.Task.CreatedAt).Milliseconds())))
 		spans[i], as.Task.Trace = span, span.Context().String()
 	}
-	err := writeClaim(w, c)
+	err := writeWork(w, body())
 	for _, span := range spans {
 		if err != nil {
 			span.Fail("the worker did not get the task")
@@ -39,11 +39,10 @@ func (a *api) sendClaim(ctx context.Context, w http.ResponseWriter, c *dispatch.
 
 // startReport starts the span of a report.
 func (a *api) startReport(ctx context.Context, r *task.Report) (context.Context, trace.Span) {
-	if a.tracer == nil || r.State == "" && r.Message == nil && len(r.Artifacts) == 0 { // a heartbeat
+	if a.tracer == nil || isHeartbeat(r) {
 		return ctx, trace.Span{}
 	}
-	return a.tracer.Start(ctx, trace.Internal, "task.report",
-		trace.String("parley.status", string(r.State)), trace.Int("parley.artifacts", len(r.Artifacts)))
+	return a.tracer.Start(ctx, trace.Internal, "task.report", reportAttrs(r)...)
 }
 
 // endReport ends the span of a report. Its link leads to the task also if the worker did not send the

@@ -122,6 +122,13 @@ func (WorkProgress) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schem
 	return s
 }
 
+func progressOf(p *dispatch.Progress) WorkProgress {
+	return WorkProgress{
+		State: string(p.State), Canceled: p.Canceled, LeaseExpiresAt: stampOrNull(p.ExpiresAt),
+		Messages: wire.AppendWorkMessages(nil, p.Turns), Seen: p.Seen, More: p.More,
+	}
+}
+
 func schemaOf[T any](a *api) *huma.Schema {
 	return a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[T](), true, "")
 }

@@ -20,9 +20,16 @@ func (ts Tasks) Claim(
 		org, agent); err != nil || !waiting {
 		return nil, err
 	}
-	return ts.updateMany(ctx, b.Bytes, decide,
-		ts.d.queue+fmt.Sprintf(` WHERE org_id = $1 AND agent_id = $2 AND queued = 1 ORDER BY uid LIMIT %d`, b.Most),
-		org, agent)
+	var got claimed
+	err := ts.eng.write(ctx, func(x *tx) (err error) {
+		got, err = ts.claimIn(ctx, x, org, agent, b, decide)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	got.fold()
+	return got.changes, nil
 }
 
 // Expire implements dispatch.Queue. Leases that end later than any new lease could were granted
@@ -42,7 +49,7 @@ func (ts Tasks) Expire(ctx context.Context, most int, decide dispatch.Decision) 
 		if !found {
 			continue
 		}
-		changes, err := ts.updateMany(ctx, 0, decide,
+		changes, err := ts.updateMany(ctx, decide,
 			over+fmt.Sprintf(` ORDER BY lease_expires LIMIT %d`, most), now.args...)
 		if err != nil {
 			changes, err = ts.expireEach(ctx, most, decide, over, now.args)
@@ -70,7 +77,7 @@ func (ts Tasks) expireEach(
 		return nil, err
 	}
 	for _, k := range keys {
-		changes, err := ts.updateMany(ctx, 0, decide, ` WHERE org_id = $1 AND uid = $2 AND lease_expires > 0`, k.org, k.uid)
+		changes, err := ts.updateMany(ctx, decide, ` WHERE org_id = $1 AND uid = $2 AND lease_expires > 0`, k.org, k.uid)
 		if out = append(out, changes...); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("expire the lease of task %s of org %s: %w", k.uid, k.org, err))
 		}
@@ -82,42 +89,50 @@ func (ts Tasks) expireEach(
 func (ts Tasks) LeasesOf(
 	ctx context.Context, workerPrefix string, most int, decide dispatch.Decision,
 ) ([]task.Change, error) {
-	return ts.updateMany(ctx, 0, decide, ` WHERE lease_expires > 0
+	return ts.updateMany(ctx, decide, ` WHERE lease_expires > 0
 			AND substr(lease_worker, 1, length($1)) = $1
 		ORDER BY lease_expires LIMIT $2`, workerPrefix, most)
 }
 
-// updateMany runs a decision on several rows. It skips rows that another node has locked, and
-// stops before the tasks exceed the given number of bytes; 0 means no limit.
+// updateMany runs a decision on several rows in one transaction.
 func (ts Tasks) updateMany(
-	ctx context.Context, bytes int64, decide dispatch.Decision, which string, args ...any,
+	ctx context.Context, decide dispatch.Decision, which string, args ...any,
 ) ([]task.Change, error) {
 	var out []task.Change
-	err := ts.eng.write(ctx, func(x *tx) error {
-		out = nil
-		var found []task.Current
-		err := each(ctx, x, func(r rows) error {
-			cur, err := ts.scanTask(r)
-			found = append(found, cur)
-			return err
-		}, `SELECT `+taskColumns+`, `+x.d.clock+` FROM tasks`+which+x.d.skipLocked, args...)
-		if err != nil {
-			return err
-		}
-		size := int64(0)
-		for i, cur := range found {
-			if size += cur.Task.Size; bytes > 0 && size > bytes && i > 0 {
-				break
-			}
-			c, err := x.applyTask(ctx, cur, encoded(decide))
-			if err != nil {
-				return err
-			}
-			if len(c.Events) > 0 {
-				out = append(out, c)
-			}
-		}
-		return nil
+	err := ts.eng.write(ctx, func(x *tx) (err error) {
+		out, err = ts.updateFound(ctx, x, 0, decide, which, args...)
+		return err
 	})
 	return out, err
+}
+
+// updateFound runs a decision on several rows. It skips rows that another node has locked, and
+// stops before the tasks exceed the given number of bytes; 0 means no limit.
+func (ts Tasks) updateFound(
+	ctx context.Context, x *tx, bytes int64, decide dispatch.Decision, which string, args ...any,
+) ([]task.Change, error) {
+	var found []task.Current
+	err := each(ctx, x, func(r rows) error {
+		cur, err := ts.scanTask(r)
+		found = append(found, cur)
+		return err
+	}, `SELECT `+taskColumns+`, `+x.d.clock+` FROM tasks`+which+x.d.skipLocked, args...)
+	if err != nil {
+		return nil, err
+	}
+	var out []task.Change
+	size := int64(0)
+	for i, cur := range found {
+		if size += cur.Task.Size; bytes > 0 && size > bytes && i > 0 {
+			break
+		}
+		c, err := x.applyTask(ctx, cur, encoded(decide))
+		if err != nil {
+			return nil, err
+		}
+		if len(c.Events) > 0 {
+			out = append(out, c)
+		}
+	}
+	return out, nil
 }

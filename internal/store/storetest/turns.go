@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/parley-dev/parley/internal/dispatch"
@@ -86,7 +87,8 @@ func testTurnsOnce(w *world) {
 	o.Stores.Read, o.Stores.Log = store, store
 	s := dispatch.New(o)
 	c, p := w.call("acme", "user:ada", "bot"), w.post("bot")
-	w.send(c, "t", "one")
+	one := strings.Repeat("one ", 20<<10) // too large to be read by the claim itself
+	w.send(c, "t", one)
 	store.then = func() { w.send(c, "t", "two") }
 	claim, err := s.Claim(ctx, p, dispatch.ClaimRequest{Worker: "w1", Max: 1, Lease: time.Minute, Capacity: 1})
 	w.must(err)
@@ -115,7 +117,7 @@ func testTurnsOnce(w *world) {
 	report()
 	report()
 	report()
-	if want := []string{"one", "two", "three", "four"}; store.then != nil || !slices.Equal(heard, want) {
-		w.Errorf("the worker heard %q, want %q", heard, want)
+	if want := []string{one, "two", "three", "four"}; store.then != nil || !slices.Equal(heard, want) {
+		w.Errorf("the worker heard %.20q, want %.20q", heard, want)
 	}
 }
