@@ -39,6 +39,7 @@ type pg struct {
 	// row leave connections to writes that do not.
 	patience chan struct{}
 	adder    *adder
+	updater  *updater
 	versions *versionReads
 	hooks    *hooks
 	numbers  *versionReads // shared runs of numberAll
@@ -138,7 +139,8 @@ func openPostgres(ctx context.Context, o Options, met *metrics, hooks *hooks) (_
 	e.pulse.start(first)
 	met.observePool(e.pool)
 	e.adder = newAdder(e, newQueue(met, o.Tracer))
-	met.observeQueue(e.adder.queue)
+	e.updater = newUpdater(e, newQueue(met, o.Tracer))
+	met.observeQueue(e.adder.queue, e.updater.queue)
 	return e, nil
 }
 
@@ -265,6 +267,10 @@ func (e *pg) add(ctx context.Context, fn func(*tx) error) error {
 	return translate(e.adder.do(ctx, fn))
 }
 
+func (e *pg) change(ctx context.Context, c *change) error {
+	return translate(e.updater.doChange(ctx, c))
+}
+
 // readySearch has nothing to wait for: the words of a proposal are written with it.
 func (e *pg) readySearch(context.Context, string) error { return nil }
 
@@ -324,6 +330,7 @@ func (e *pg) ping(ctx context.Context) error { return e.probe.check(ctx) }
 
 func (e *pg) close() error {
 	e.adder.close()
+	e.updater.close()
 	e.numberer.close()
 	e.stats.close()
 	e.pulse.close()

@@ -29,6 +29,7 @@ type queue struct {
 // request is one write and its result.
 type request struct {
 	fn       func(*tx) error
+	change   *change // instead of fn in the queue of the updater
 	err      error
 	answered chan struct{}
 	apart    bool        // handed over: it is completed separately from its batch
@@ -45,6 +46,11 @@ var errClosed = errs.New(errs.Unavailable, "store.unavailable", "the server is s
 // fn writes to variables of its caller.
 func (q *queue) do(ctx context.Context, fn func(*tx) error) error {
 	return q.wait(ctx, q.waiting, &request{fn: fn, answered: make(chan struct{})})
+}
+
+// doChange is do for a change.
+func (q *queue) doChange(ctx context.Context, c *change) error {
+	return q.wait(ctx, q.waiting, &request{change: c, answered: make(chan struct{})})
 }
 
 // doWide is do for a wide write.
