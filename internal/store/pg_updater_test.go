@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/idempotency"
@@ -326,6 +327,31 @@ func TestALockedProposalDelaysNoOtherChange(t *testing.T) {
 	}
 	if p := v.get(v.ids[1]).Proposal; p.VotesFor != 20 {
 		t.Errorf("%d votes, want 20", p.VotesFor)
+	}
+}
+
+// Decisions are made while their proposals are locked.
+func TestABatchLocksItsProposals(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	v := newVoting(t, Options{URL: url}, 3)
+	conn := connect(t, url)
+	batch := v.batch([]command{voteBy("ann", 1, proposal.For, ""), voteBy("ann", 0, proposal.For, "")})
+	decide := batch[0].change.decide
+	var free []string
+	batch[0].change.decide = func(cur proposal.Current) (proposal.Change, error) {
+		found, err := conn.Query(t.Context(), `SELECT id FROM proposals FOR UPDATE SKIP LOCKED`)
+		if err == nil {
+			free, err = pgx.CollectRows(found, pgx.RowTo[string])
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		return decide(cur)
+	}
+	v.store.eng.(*pg).updater.commit(batch)
+	if want := v.ids[2:]; !slices.Equal(free, want) {
+		t.Errorf("proposals without a lock: %v, want %v", free, want)
 	}
 }
 
