@@ -97,10 +97,14 @@ func measureTasks(ctx context.Context, set settings, engine, program string) ([]
 		progress("%s, %s: %.0f/s, send to claim p50 %.0f µs, p99 %.0f µs", engine, l.Name, l.Rate, l.P50, l.P99)
 		out = append(out, l)
 	}
-	if engine == "postgres" {
-		out, err = addPgbench(ctx, set, data[1], out)
+	if engine != "postgres" {
+		return out, nil
 	}
-	return out, err
+	l, err := w.addLifeLoop(ctx, set, scenarios[0].parley)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", lifeName, err)
+	}
+	return addPgbench(ctx, set, data[1], append(out, l))
 }
 
 func newTaskWorld(ctx context.Context, engine, program string, data []string) (*taskWorld, error) {
