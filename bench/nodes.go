@@ -201,6 +201,11 @@ func (u *usage) limit() string {
 func compareClusters(ctx context.Context, set settings, clusters []*cluster, what string) ([]cost, error) {
 	micros, last := make([][]float64, len(clusters)), make([]usage, len(clusters))
 	growth := make([][]float64, len(clusters))
+	for _, c := range clusters { // every connection prepares its statements
+		if _, err := c.run(ctx, set, what); err != nil {
+			return nil, err
+		}
+	}
 	for round := range set.rounds {
 		for i, c := range clusters {
 			u, err := c.run(ctx, set, what)
