@@ -355,6 +355,50 @@ func TestABatchLocksItsProposals(t *testing.T) {
 	}
 }
 
+// The statements of a batch find each row by its key, in tables of any size and without statistics.
+func TestChangesUseIndexes(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	v := newVoting(t, Options{URL: url}, 3)
+	v.store.eng.(*pg).stats.close()
+	conn := connect(t, url)
+	batch := v.batch([]command{
+		voteBy("ann", 0, proposal.For, "key"), voteBy("ann", 1, proposal.For, ""), voteBy("bob", 2, proposal.For, ""),
+	})
+	k := newKnown(batch)
+	whole := newTx(nil, v.store.d, v.store.hooks)
+	for i, id := range v.ids {
+		cur := v.get(id)
+		k.records[batch[i].change.proposalKey()] = &cur.Proposal
+		if err := batch[i].change.run(t.Context(), whole, k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	statements := combine(whole.statements)
+	for _, q := range k.queries() {
+		statements = append(statements, q.statement)
+	}
+	for _, size := range []string{"small", "large", "analyzed"} {
+		switch size {
+		case "large":
+			mustExec(t, conn, `INSERT INTO proposals (org_id, id, status, category, priority, submitted_by, submitted_at,
+					updated_at, votes_for, votes_against, score, version, followup_id, title, problem, suggested_fix,
+					resolution_note, submitted_as, by_person, fingerprint, evidence)
+				SELECT 'acme', 'prop-more' || n, 'open', 'process', 1, 'user:ann', 1, 1, 0, 0, 0, 1, '', '', '', '',
+					'', 'open', 1, '', 0 FROM generate_series(1, 20000) n`)
+			mustExec(t, conn, `INSERT INTO votes (org_id, proposal_id, voter, choice, comment, voted_at)
+				SELECT 'acme', 'prop-more' || n, 'user:ann', 'for', '', 1 FROM generate_series(1, 20000) n`)
+		case "analyzed":
+			mustExec(t, conn, `ANALYZE proposals, votes`)
+		}
+		for _, s := range statements {
+			if plan := planOf(t, v.store, s); strings.Contains(plan, "Seq Scan") {
+				t.Errorf("%s: a plan scans a table:\n%s\n%s", size, s.sql, plan)
+			}
+		}
+	}
+}
+
 // If the connection is lost between the reads and the commit, all changes of the batch fail, and
 // none is written.
 func TestALostConnectionFailsABatchOfChanges(t *testing.T) {
