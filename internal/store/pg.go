@@ -138,8 +138,7 @@ func openPostgres(ctx context.Context, o Options, met *metrics, hooks *hooks) (_
 	e.probe = &pgProbe{connect: connect, pulse: e.pulse, onReadOnly: e.failOver, one: make(chan struct{}, 1)}
 	e.pulse.start(first)
 	met.observePool(e.pool)
-	e.adder = newAdder(e, newQueue(met, o.Tracer))
-	e.updater = newUpdater(e, newQueue(met, o.Tracer))
+	e.adder, e.updater = newAdder(e, newPacedQueue(met, o.Tracer)), newUpdater(e, newPacedQueue(met, o.Tracer))
 	met.observeQueue(e.adder.queue, e.updater.queue)
 	return e, nil
 }
