@@ -40,7 +40,7 @@ type pg struct {
 	patience chan struct{}
 	adder    *adder
 	updater  *updater
-	versions *versionReads
+	versions *dataVersions
 	hooks    *hooks
 	numbers  *versionReads // shared runs of numberAll
 	numberer *numberer
@@ -79,7 +79,7 @@ func openPostgres(ctx context.Context, o Options, met *metrics, hooks *hooks) (_
 	}
 	e.patience = make(chan struct{}, max(1, cap(e.writes)/4))
 	e.leashes = newLeashes()
-	e.versions = newVersionReads(e.readVersion)
+	e.versions = newDataVersions(e)
 	e.numbers = newVersionReads(e.numberAll)
 	e.numberer = newNumberer(e, hooks, o.Log)
 	e.stats = &statistics{eng: e, log: o.Log}
@@ -275,13 +275,6 @@ func (e *pg) readySearch(context.Context, string) error { return nil }
 
 func (e *pg) dataVersion(ctx context.Context, org string) (uint64, error) {
 	return e.versions.get(ctx, org)
-}
-
-func (e *pg) readVersion(ctx context.Context, org string) (uint64, error) {
-	var v int64
-	_, err := one(ctx, e, []any{&v}, `SELECT CAST(coalesce(sum(version), 0) AS BIGINT) FROM data_versions
-		WHERE org_id = $1`, org)
-	return uint64(v), err // a count of changes
 }
 
 func (e *pg) migrate(ctx context.Context, fn func(migrator) error) error {
