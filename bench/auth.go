@@ -18,8 +18,8 @@ import (
 	"github.com/parley-dev/parley/internal/store"
 )
 
-// cost is what a credential adds to a request. It needs no limit to compare with: it is measured in
-// this process, without a network.
+// cost is what a credential adds to a request, measured in this process without a network, or what a
+// request costs the database.
 type cost struct {
 	Engine  string  `json:"engine"`
 	Name    string  `json:"name"`

@@ -66,6 +66,19 @@ func measureEngine(ctx context.Context, set settings, engine, program string) ([
 	return append(out, raw), nil
 }
 
+// addLoops adds the lines whose limit is a bare loop on the same PostgreSQL.
+func (w *world) addLoops(ctx context.Context, set settings, rows int, ids []string, out []line) ([]line, error) {
+	if w.engine != "postgres" {
+		return out, nil
+	}
+	query, err := w.addQueryLoop(ctx, set, rows, ids)
+	if err != nil {
+		return nil, err
+	}
+	insert, err := w.addRowsLoop(ctx, set, rows)
+	return append(out, query, insert), err
+}
+
 // newData returns the flags for a new store. PostgreSQL has its default durability, as SQLite does.
 func newData(ctx context.Context, engine string) ([]string, func(), error) {
 	if engine == "sqlite" {
@@ -125,7 +138,7 @@ func (w *world) measure(ctx context.Context, set settings, rows int) ([]line, er
 			w.engine, rows, l.Name, l.Rate, l.LimitRate, l.Ratio)
 		out = append(out, l)
 	}
-	return out, nil
+	return w.addLoops(ctx, set, rows, ids, out)
 }
 
 func (w *world) scenarios(

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/parley-dev/parley/internal/servertest"
@@ -60,23 +59,6 @@ func runRoleOf(ctx context.Context, program, role string, in []byte) ([]byte, er
 type process struct {
 	*servertest.Process
 	addr string // host:port
-}
-
-// cpuTicks returns the processor time that a process has used, in clock ticks of the system; 0 if
-// unknown.
-func cpuTicks(pid int) float64 {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if pid == 0 || err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(stat), ") ") // the name before may contain anything
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0
-	}
-	user, _ := strconv.ParseFloat(fields[11], 64) // numbers by definition
-	system, _ := strconv.ParseFloat(fields[12], 64)
-	return user + system
 }
 
 // startServer starts a server that prints its URL, and waits until it is ready.

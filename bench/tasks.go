@@ -94,10 +94,14 @@ func measureTasks(ctx context.Context, set settings, engine, program string) ([]
 		return nil, err
 	}
 	out = append(out, worked...)
-	if engine == "postgres" {
-		out, err = addPgbench(ctx, set, data[1], out)
+	if engine != "postgres" {
+		return out, nil
 	}
-	return out, err
+	l, err := w.addLifeLoop(ctx, set, scenarios[0].parley)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", lifeName, err)
+	}
+	return addPgbench(ctx, set, data[1], append(out, l))
 }
 
 // measureWorkAlone measures the part of measureTasks with workers.

@@ -31,6 +31,8 @@ type engine interface {
 	// add is write for a function that reads nothing, so that the engine can combine many
 	// of them.
 	add(ctx context.Context, fn func(*tx) error) error
+	// change is write for a decision about a proposal, so that the engine can combine many of them.
+	change(ctx context.Context, c *change) error
 	// number returns after all events of the org that were committed before have numbers.
 	number(ctx context.Context, org string) error
 	// dataVersion changes after every commit that touched the org's proposals.

@@ -139,9 +139,11 @@ type numberer struct {
 }
 
 const (
-	// numberEvery is how long commits are collected under load. The first after a pause is numbered
-	// at once.
+	// numberEvery is how long commits are collected under load, for each node that shares the
+	// database: one that numbers does so for all. The first after a pause is numbered at once.
 	numberEvery = 20 * time.Millisecond
+	// maxSpacing limits how long commits are collected with many nodes.
+	maxSpacing = 100 * time.Millisecond
 	// strayEvery is how often packs are sought that another process left, such as a node that
 	// ended before it could number them.
 	strayEvery = 2 * time.Second
@@ -211,18 +213,20 @@ func (n *numberer) run() {
 	stray := time.NewTicker(strayEvery)
 	defer stray.Stop()
 	var last time.Time
+	spacing := n.spacing()
 	for {
 		select {
 		case <-n.ctx.Done():
 			return
 		case <-n.wake:
 			select {
-			case <-time.After(numberEvery - time.Since(last)):
+			case <-time.After(spacing - time.Since(last)):
 			case <-n.ctx.Done():
 				return
 			}
 		case <-stray.C:
 			n.addStray()
+			spacing = n.spacing()
 		}
 		last = time.Now()
 		for _, org := range n.take() {
@@ -230,6 +234,16 @@ func (n *numberer) run() {
 			go n.numberApart(org)
 		}
 	}
+}
+
+// spacing returns how long commits are collected, which depends on the number of nodes.
+func (n *numberer) spacing() time.Duration {
+	nodes := 0
+	if _, err := one(n.ctx, n.eng, []any{&nodes}, `SELECT count(*) FROM nodes WHERE seen_at > `+postgresClock+` - $1`,
+		aliveFor.Microseconds()); err != nil {
+		n.log.Debug("could not count the nodes", "error", err)
+	}
+	return min(numberEvery*time.Duration(max(1, nodes)), maxSpacing)
 }
 
 // addStray adds orgs with packs of other processes.

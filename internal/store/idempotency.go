@@ -88,18 +88,26 @@ func replayed(
 	if once == nil {
 		return false, nil
 	}
-	var fingerprint, outcome string
-	found, err := one(ctx, r, []any{&fingerprint, &outcome},
+	var kept keptRow
+	found, err := one(ctx, r, []any{&kept.fingerprint, &kept.outcome},
 		`SELECT fingerprint, outcome FROM idempotency
 		WHERE org_id = $1 AND principal = $2 AND operation = $3 AND key = $4 AND expires_at > $5`,
 		org, by, once.Operation, once.Value, micros(now))
-	switch {
-	case err != nil || !found:
+	if err != nil || !found {
 		return false, err
-	case fingerprint != hex.EncodeToString(once.Fingerprint[:]):
+	}
+	return kept.decode(once, out)
+}
+
+// keptRow is a row of kept outcomes.
+type keptRow struct{ fingerprint, outcome string }
+
+// decode decodes the outcome for another command with the same key.
+func (r *keptRow) decode(once *idempotency.Key, out any) (bool, error) {
+	if r.fingerprint != hex.EncodeToString(once.Fingerprint[:]) {
 		return false, idempotency.ErrReused
 	}
-	if err := json.Unmarshal([]byte(outcome), out); err != nil {
+	if err := json.Unmarshal([]byte(r.outcome), out); err != nil {
 		return false, fmt.Errorf("decode a kept outcome: %w", err)
 	}
 	return true, nil

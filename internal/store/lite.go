@@ -116,6 +116,10 @@ func (e *lite) writeWide(ctx context.Context, fn func(*tx) error) error {
 // add is write: the writer combines all writes that wait.
 func (e *lite) add(ctx context.Context, fn func(*tx) error) error { return e.write(ctx, fn) }
 
+func (e *lite) change(ctx context.Context, c *change) error {
+	return e.write(ctx, func(t *tx) error { return c.run(ctx, t, aloneReader{t}) })
+}
+
 // dataVersion needs no query: other processes only add and delete whole orgs and erase members; see
 // noticed.
 func (e *lite) dataVersion(_ context.Context, org string) (uint64, error) {

@@ -104,8 +104,14 @@ func (m *metrics) observeReplica(r *replica) {
 		func() float64 { return max(-1, time.Duration(r.lag.Load()*1000).Seconds()) })
 }
 
-func (m *metrics) observeQueue(q *queue) {
-	m.gauge("parley_store_queue", "Writes that wait for a commit.", func() float64 { return float64(len(q.waiting)) })
+func (m *metrics) observeQueue(queues ...*queue) {
+	m.gauge("parley_store_queue", "Writes that wait for a commit.", func() float64 {
+		waiting := 0
+		for _, q := range queues {
+			waiting += len(q.waiting)
+		}
+		return float64(waiting)
+	})
 }
 
 // Collectors returns the store's metrics for a registry.

@@ -40,7 +40,8 @@ type pg struct {
 	// row leave connections to writes that do not.
 	patience chan struct{}
 	adder    *adder
-	versions *versionReads
+	updater  *updater
+	versions *dataVersions
 	hooks    *hooks
 	numbers  *versionReads // shared runs of numberAll
 	numberer *numberer
@@ -79,7 +80,7 @@ func openPostgres(ctx context.Context, o Options, met *metrics, hooks *hooks) (_
 	}
 	e.patience = make(chan struct{}, max(1, cap(e.writes)/4))
 	e.leashes = newLeashes()
-	e.versions = newVersionReads(e.readVersion)
+	e.versions = newDataVersions(e)
 	e.numbers = newVersionReads(e.numberAll)
 	e.numberer = newNumberer(e, hooks, o.Log)
 	e.stats = &statistics{eng: e, log: o.Log}
@@ -139,8 +140,8 @@ func openPostgres(ctx context.Context, o Options, met *metrics, hooks *hooks) (_
 	e.probe = &pgProbe{connect: connect, pulse: e.pulse, onReadOnly: e.failOver, one: make(chan struct{}, 1)}
 	e.pulse.start(first)
 	met.observePool(e.pool)
-	e.adder = newAdder(e, newQueue(met, o.Tracer))
-	met.observeQueue(e.adder.queue)
+	e.adder, e.updater = newAdder(e, newPacedQueue(met, o.Tracer)), newUpdater(e, newPacedQueue(met, o.Tracer))
+	met.observeQueue(e.adder.queue, e.updater.queue)
 	return e, nil
 }
 
@@ -269,18 +270,15 @@ func (e *pg) add(ctx context.Context, fn func(*tx) error) error {
 	return translate(e.adder.do(ctx, fn))
 }
 
+func (e *pg) change(ctx context.Context, c *change) error {
+	return translate(e.updater.doChange(ctx, c))
+}
+
 // readySearch has nothing to wait for: the words of a proposal are written with it.
 func (e *pg) readySearch(context.Context, string) error { return nil }
 
 func (e *pg) dataVersion(ctx context.Context, org string) (uint64, error) {
 	return e.versions.get(ctx, org)
-}
-
-func (e *pg) readVersion(ctx context.Context, org string) (uint64, error) {
-	var v int64
-	_, err := one(ctx, e, []any{&v}, `SELECT CAST(coalesce(sum(version), 0) AS BIGINT) FROM data_versions
-		WHERE org_id = $1`, org)
-	return uint64(v), err // a count of changes
 }
 
 func (e *pg) migrate(ctx context.Context, fn func(migrator) error) error {
@@ -331,6 +329,7 @@ func (e *pg) ping(ctx context.Context) error { return e.probe.check(ctx) }
 
 func (e *pg) close() error {
 	e.adder.close()
+	e.updater.close()
 	e.numberer.close()
 	e.stats.close()
 	e.pulse.close()

@@ -8,50 +8,132 @@ import (
 	"sync"
 )
 
-// combine merges the one-row statements of independent writes: those with the same text become few
-// statements with many rows, which cost PostgreSQL much less. The other statements keep their order
+// combine merges the one-row statements of independent writes: those with the same text become one
+// statement with many rows, which costs PostgreSQL much less. The other statements keep their order
 // and come first. The merged ones keep the order of their first.
 func combine(ss []statement) []statement {
-	var out []statement
-	var texts []string
-	rows := map[string][]statement{}
+	var out, merged []statement
+	var groups []rowsKey
+	rows := map[rowsKey][]statement{}
 	for _, s := range ss {
-		if !s.insert && s.many == nil {
+		kinds, ok := kindsOf(s.args)
+		switch {
+		case !s.insert && s.many == nil:
 			out = append(out, s)
 			continue
+		case !ok:
+			merged = append(merged, statement{sql: s.sql, args: s.args})
+			continue
 		}
-		if rows[s.sql] == nil {
-			texts = append(texts, s.sql)
+		key := rowsKey{s.sql, kinds}
+		if rows[key] == nil {
+			groups = append(groups, key)
 		}
-		rows[s.sql] = append(rows[s.sql], s)
+		rows[key] = append(rows[key], s)
 	}
-	for _, text := range texts {
-		for left := rows[text]; len(left) > 0; {
-			// Powers of two: each number of rows is another prepared statement.
-			n := 1
-			for 2*n <= min(len(left), maxRows) {
-				n *= 2
-			}
-			args := make([]any, 0, n*len(left[0].args))
-			for _, s := range left[:n] {
-				args = append(args, s.args...)
-			}
-			out = append(out, statement{sql: left[0].ofRows(n), args: args})
-			left = left[n:]
+	for _, key := range groups {
+		group := rows[key]
+		if len(group) == 1 {
+			out = append(out, statement{sql: key.text, args: group[0].args})
+			continue
 		}
+		out = append(out, statement{sql: group[0].ofRows(key.kinds), args: columnsOf(group, key.kinds)})
+	}
+	return append(out, merged...)
+}
+
+// rowsKey is what the statements that are merged have in common: their text, and the kinds of their
+// arguments, one character for each.
+type rowsKey struct{ text, kinds string }
+
+// Kinds of arguments. Lists are sent as text, because PostgreSQL has no arrays of arrays.
+const (
+	kindText   = 't'
+	kindNumber = 'n'
+	kindList   = 'l'
+)
+
+// kindsOf returns the kinds of arguments. ok is false if there are others.
+func kindsOf(args []any) (kinds string, ok bool) {
+	out := make([]byte, len(args))
+	for i, a := range args {
+		switch a.(type) {
+		case string:
+			out[i] = kindText
+		case int, int64:
+			out[i] = kindNumber
+		case []string:
+			out[i] = kindList
+		default:
+			return "", false
+		}
+	}
+	return string(out), true
+}
+
+// columnsOf returns the arguments of all statements as one array for each parameter.
+func columnsOf(ss []statement, kinds string) []any {
+	out := make([]any, len(kinds))
+	for at, kind := range kinds {
+		if kind == kindNumber {
+			column := make([]int64, len(ss))
+			for i, s := range ss {
+				column[i] = number(s.args[at])
+			}
+			out[at] = column
+			continue
+		}
+		column := make([]string, len(ss))
+		for i, s := range ss {
+			if list, ok := s.args[at].([]string); ok {
+				column[i] = arrayText(list)
+			} else {
+				column[i] = s.args[at].(string)
+			}
+		}
+		out[at] = column
 	}
 	return out
 }
 
-// ofRows returns the text of the statement for so many rows.
-func (s *statement) ofRows(n int) string {
-	switch {
-	case n == 1:
-		return s.sql
-	case s.many != nil:
-		return ofRows(s.many.upToValues, n) + s.many.rest
+func number(arg any) int64 {
+	if n, ok := arg.(int); ok {
+		return int64(n)
 	}
-	return ofRows(s.sql, n)
+	return arg.(int64)
+}
+
+// arrayText returns the text that PostgreSQL casts to an array of texts.
+func arrayText(list []string) string {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i, item := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteByte('"')
+		_, _ = arrayEscapes.WriteString(&b, item) // a Builder returns no error
+		b.WriteByte('"')
+	}
+	b.WriteByte('}')
+	return b.String()
+}
+
+var arrayEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// ofRows returns the text of the statement for any number of rows.
+func (s *statement) ofRows(kinds string) string {
+	text, rest := s.sql, ""
+	if s.many != nil {
+		text, rest = s.many.upToValues, s.many.rest
+	}
+	key := rowsKey{s.sql, kinds}
+	if known, ok := rowTexts.Load(key); ok {
+		return known.(string)
+	}
+	made := ofRows(text, kinds) + rest
+	rowTexts.Store(key, made)
+	return made
 }
 
 // maxBundled limits the parts of one statement: each combination is another prepared statement.
@@ -111,39 +193,26 @@ func bundled(parts [maxBundled]string, n int) string {
 	return b.String()
 }
 
-// maxRows limits the rows of one statement. PostgreSQL allows 65,535 parameters.
-const maxRows = 64
-
 var rowTexts sync.Map // rowsKey to string
-
-type rowsKey struct {
-	text string
-	rows int
-}
 
 var parameter = regexp.MustCompile(`\$\d+`)
 
-// ofRows returns the text, which ends with one row of VALUES, with so many rows.
-func ofRows(text string, rows int) string {
-	if known, ok := rowTexts.Load(rowsKey{text, rows}); ok {
-		return known.(string)
+// ofRows returns the text, which ends with one row of VALUES, with the rows that the parameters
+// contain: the n-th one is a column of them.
+func ofRows(text, kinds string) string {
+	at := strings.Index(text, "VALUES (")
+	row := text[at+len("VALUES (") : len(text)-1]
+	var arrays, names []string
+	for i, kind := range kinds {
+		array := "::text[]"
+		if kind == kindNumber {
+			array = "::bigint[]"
+		}
+		n := strconv.Itoa(i + 1)
+		arrays, names = append(arrays, "$"+n+array), append(names, "c"+n)
 	}
-	const values = "VALUES ("
-	row := text[strings.Index(text, values)+len(values)-1:]
-	width := 0
-	for _, mark := range parameter.FindAllString(row, -1) {
-		width = max(width, numberOf(mark))
-	}
-	var b strings.Builder
-	b.WriteString(text)
-	for i := 1; i < rows; i++ {
-		b.WriteString(", ")
-		b.WriteString(parameter.ReplaceAllStringFunc(row, func(mark string) string {
-			return "$" + strconv.Itoa(i*width+numberOf(mark))
-		}))
-	}
-	rowTexts.Store(rowsKey{text, rows}, b.String())
-	return b.String()
+	return text[:at] + "SELECT " + parameter.ReplaceAllStringFunc(row, func(mark string) string { return "r.c" + mark[1:] }) +
+		" FROM unnest(" + strings.Join(arrays, ", ") + ") AS r (" + strings.Join(names, ", ") + ")"
 }
 
 // numberOf returns the number of a parameter.

@@ -4,31 +4,47 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/parley-dev/parley/internal/pgtest"
 )
+
+// combined returns the texts and arguments of combine.
+func combined(ss []statement) (texts []string, args [][]any) {
+	for _, s := range combine(ss) {
+		texts, args = append(texts, s.sql), append(args, s.args)
+	}
+	return texts, args
+}
 
 func TestCombineMergesInsertsOfTheSameText(t *testing.T) {
 	t.Parallel()
 	const a, b = `INSERT INTO a (x, y, z) VALUES ($1, lower($2), $1)`, `INSERT INTO b (x) VALUES ($1)`
 	in := []statement{{sql: "UPDATE c"}}
-	for i := range 7 {
+	for i := range 3 {
 		in = append(in, statement{sql: a, args: []any{i, "y"}, insert: true})
 	}
-	in = append(in, statement{sql: b, args: []any{9}, insert: true}, statement{sql: "UPDATE d"})
-	out := combine(in)
-	var texts []string
-	var args []any
-	for _, s := range out {
-		texts, args = append(texts, s.sql), append(args, s.args...)
-	}
+	in = append(
+		in,
+		statement{sql: b, args: []any{9}, insert: true},
+		statement{sql: a, args: []any{int64(4), "z"}, insert: true},
+		statement{sql: "UPDATE d"},
+		statement{sql: b, args: []any{1.5}, insert: true}, // of a kind that is not merged
+	)
+	texts, args := combined(in)
 	want := []string{
-		"UPDATE c", "UPDATE d", a + `, ($3, lower($4), $3), ($5, lower($6), $5), ($7, lower($8), $7)`,
-		a + `, ($3, lower($4), $3)`, a, b,
+		"UPDATE c", "UPDATE d",
+		`INSERT INTO a (x, y, z) SELECT r.c1, lower(r.c2), r.c1 FROM unnest($1::bigint[], $2::text[]) AS r (c1, c2)`,
+		b, b,
 	}
-	if !slices.Equal(texts, want) {
-		t.Errorf("got %s\nwant %s", strings.Join(texts, "\n"), strings.Join(want, "\n"))
+	if diff := cmp.Diff(want, texts); diff != "" {
+		t.Errorf("texts (-want +got):\n%s", diff)
 	}
-	if all := []any{0, "y", 1, "y", 2, "y", 3, "y", 4, "y", 5, "y", 6, "y", 9}; !slices.Equal(args, all) {
-		t.Errorf("got arguments %v, want %v", args, all)
+	wantArgs := [][]any{nil, nil, {[]int64{0, 1, 2, 4}, []string{"y", "y", "y", "z"}}, {9}, {1.5}}
+	if diff := cmp.Diff(wantArgs, args); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s", diff)
 	}
 }
 
@@ -41,23 +57,42 @@ func TestCombineMergesStatementsWithATextForManyRows(t *testing.T) {
 	for i := range 3 {
 		in = append(in, statement{sql: one, args: []any{"a", i}, unless: errTaken, many: rows})
 	}
-	in = append(in, statement{sql: "UPDATE c"})
-	var texts []string
-	var args [][]any
-	for _, s := range combine(in) {
-		texts, args = append(texts, s.sql), append(args, s.args)
-	}
+	texts, args := combined(append(in, statement{sql: "UPDATE c"}))
 	want := []string{
 		"UPDATE c", "INSERT INTO b VALUES ($1)",
-		`WITH done (id, x) AS (VALUES ($1::text, $2::bigint), ($3::text, $4::bigint)) UPDATE a SET x = done.x FROM done`,
-		one,
+		`WITH done (id, x) AS (SELECT r.c1::text, r.c2::bigint FROM unnest($1::text[], $2::bigint[]) AS r (c1, c2)` +
+			`) UPDATE a SET x = done.x FROM done`,
 	}
-	if !slices.Equal(texts, want) {
-		t.Errorf("got %s\nwant %s", strings.Join(texts, "\n"), strings.Join(want, "\n"))
+	if diff := cmp.Diff(want, texts); diff != "" {
+		t.Errorf("texts (-want +got):\n%s", diff)
 	}
-	wantArgs := [][]any{nil, {"b"}, {"a", 0, "a", 1}, {"a", 2}}
-	if !slices.EqualFunc(args, wantArgs, slices.Equal[[]any]) {
-		t.Errorf("got arguments %v, want %v", args, wantArgs)
+	wantArgs := [][]any{nil, {"b"}, {[]string{"a", "a", "a"}, []int64{0, 1, 2}}}
+	if diff := cmp.Diff(wantArgs, args); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s", diff)
+	}
+}
+
+// Lists travel as text, and arrive as they were.
+func TestCombinedListsArriveUnchanged(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, pgtest.URL(t))
+	mustExec(t, conn, `CREATE TABLE lists (n BIGINT, items TEXT[])`)
+	lists := [][]string{{}, {""}, {"a", "b c"}, {`quo"te`, `back\slash`, "NULL", "{x,y}", "tab\tline\n", "數"}}
+	var in []statement
+	for i, list := range lists {
+		const insert = `INSERT INTO lists (n, items) VALUES ($1, $2::text[])`
+		in = append(in, statement{sql: insert, args: []any{i, list}, insert: true})
+	}
+	if err := send(t.Context(), conn, combine(in)); err != nil {
+		t.Fatal(err)
+	}
+	found, err := conn.Query(t.Context(), `SELECT items FROM lists ORDER BY n`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := pgx.CollectRows(found, pgx.RowTo[[]string])
+	if diff := cmp.Diff(lists, got); diff != "" || err != nil {
+		t.Errorf("error %v, lists (-want +got):\n%s", err, diff)
 	}
 }
 

@@ -5,9 +5,10 @@ import (
 	"sync"
 )
 
-// versionReads lets callers share reads of an org's data version. A running read may miss a
-// write that finished before a caller asked. So callers that arrive during a read share the next
-// one, which starts when it ends. There is one read at a time for an org, however many callers.
+// versionReads lets callers share runs of a function for an org, such as the numbering of its events.
+// A run may miss a write that finished before a caller asked. So callers that arrive during a run
+// share the next one, which starts when it ends. There is one run at a time for an org, however many
+// callers.
 type versionReads struct {
 	read func(ctx context.Context, org string) (uint64, error)
 

@@ -158,8 +158,9 @@ type pgConn struct {
 	begun  bool
 }
 
-func (c *pgConn) query(_ context.Context, sql string, args ...any) (rows, error) {
-	before, fenced := c.locks, -1
+// opening returns what is sent before the next read, and the index of the fence's query, or -1.
+func (c *pgConn) opening() (before []statement, fenced int) {
+	before, fenced = c.locks, -1
 	c.locks = nil
 	if !c.begun {
 		c.begun = true
@@ -167,6 +168,11 @@ func (c *pgConn) query(_ context.Context, sql string, args ...any) (rows, error)
 		fenced = len(begin)
 		before = append(append(begin, statement{sql: c.fence.moves}), before...)
 	}
+	return before, fenced
+}
+
+func (c *pgConn) query(_ context.Context, sql string, args ...any) (rows, error) {
+	before, fenced := c.opening()
 	if len(before) == 0 {
 		return c.conn.Query(c.ctx, sql, args...)
 	}
@@ -198,6 +204,57 @@ func (c *pgConn) query(_ context.Context, sql string, args ...any) (rows, error)
 		return nil, c.fence.refuse(c.ctx, c)
 	}
 	return &batchRows{rs, results}, nil
+}
+
+// pgQuery is a query whose rows are passed to a function.
+type pgQuery struct {
+	statement
+	row func(rows) error
+}
+
+// queryAll runs the locks and the queries in one round trip.
+func (c *pgConn) queryAll(queries []pgQuery) (err error) {
+	before, fenced := c.opening()
+	var b pgx.Batch
+	for _, s := range before {
+		b.Queue(s.sql, s.args...)
+	}
+	for _, q := range queries {
+		b.Queue(q.sql, q.args...)
+	}
+	results := c.conn.SendBatch(c.ctx, &b)
+	moved := false
+	for i := range before {
+		tag, err := results.Exec()
+		if err != nil {
+			return errors.Join(err, results.Close())
+		}
+		moved = moved || i == fenced && tag.RowsAffected() > 0
+	}
+	for _, q := range queries {
+		if err == nil {
+			err = scanRows(results, q.row)
+		}
+	}
+	if err = errors.Join(err, results.Close()); err == nil && moved {
+		err = c.fence.refuse(c.ctx, c)
+	}
+	return err
+}
+
+// scanRows passes the rows of the next query of a batch to a function.
+func scanRows(results pgx.BatchResults, row func(rows) error) error {
+	rs, err := results.Query()
+	if err != nil {
+		return err
+	}
+	defer rs.Close()
+	for rs.Next() {
+		if err := row(rs); err != nil {
+			return err
+		}
+	}
+	return rs.Err()
 }
 
 // readAndCommit runs the locks, a query of one row and the commit in one round trip. So a process

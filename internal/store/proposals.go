@@ -61,49 +61,9 @@ func (t *tx) insertProposal(p *proposal.Proposal, submitted event.Event) {
 func (s Proposals) Update(ctx context.Context, id, original string, by identity.Principal, once *idempotency.Key,
 	decide func(proposal.Current) (proposal.Change, error),
 ) (proposal.Outcome, error) {
-	var out proposal.Outcome
-	err := s.eng.write(ctx, func(t *tx) error {
-		out = proposal.Outcome{}
-		now := s.now()
-		if done, err := t.replay(ctx, once, by, now, &out); done || err != nil {
-			out.Replayed = true
-			return err
-		}
-		found, err := t.original(ctx, by.Org, id, original)
-		if err != nil {
-			return err
-		}
-		cur, err := locked(ctx, t, by.Org, id, by)
-		if err != nil {
-			return err
-		}
-		cur.Original = found
-		change, err := decide(cur)
-		if err != nil {
-			return err
-		}
-		out, err = t.apply(&cur, &change, by)
-		if err != nil {
-			return err
-		}
-		return t.remember(once, by, now, out)
-	})
-	return out, err
-}
-
-// original reads the other proposal of a decision, if one is named. It locks both in the order
-// of their ids: if two proposals are concurrently declared duplicates of each other, there is no
-// deadlock, and the second decision sees the first.
-func (t *tx) original(ctx context.Context, org, id, original string) (*proposal.Proposal, error) {
-	if original == "" || original == id {
-		return nil, nil
-	}
-	t.lock(`SELECT 1 FROM proposals WHERE org_id = $1 AND id IN ($2, $3) ORDER BY id`, org, id, original)
-	found, err := records(ctx, t, org, []string{original})
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return &found[0], nil
+	c := &change{id: id, original: original, by: by, once: once, decide: decide, now: s.now}
+	err := s.eng.change(ctx, c)
+	return c.out, err
 }
 
 // apply queues the writes of a decision.
@@ -140,16 +100,15 @@ func (t *tx) apply(cur *proposal.Current, c *proposal.Change, by identity.Princi
 
 // updateProposal queues the change of a proposal's row, except for its text. SQLite writes every
 // index with a column that the statement sets, even to the same value. So a vote, the most frequent
-// change, sets no others than its own.
+// change, sets no others than its own. PostgreSQL looks at the values, and sets whole rows, of which
+// the last of a batch counts.
 func (t *tx) updateProposal(old, p *proposal.Proposal) {
 	score := p.VotesFor - p.VotesAgainst
 	switch {
-	case p.Status != old.Status || p.Category != old.Category || p.Priority != old.Priority ||
-		p.FollowupID != old.FollowupID || p.ResolutionNote != old.ResolutionNote || p.DuplicateOf != old.DuplicateOf:
-		t.exec(`UPDATE proposals SET status = $3, category = $4, priority = $5, updated_at = $6, votes_for = $7,
-				votes_against = $8, score = $9, version = $10, followup_id = $11, resolution_note = $12, agents_for = $13,
-				agents_against = $14, duplicate_of = $15
-			WHERE org_id = $1 AND id = $2`,
+	case t.d == &postgresDialect || p.Status != old.Status || p.Category != old.Category ||
+		p.Priority != old.Priority || p.FollowupID != old.FollowupID || p.ResolutionNote != old.ResolutionNote ||
+		p.DuplicateOf != old.DuplicateOf:
+		t.set(rowKey{p.Org, p.ID, ""}, &setProposals, setProposal,
 			p.Org, p.ID, string(p.Status), string(p.Category), p.Priority.Rank(), micros(p.UpdatedAt), p.VotesFor,
 			p.VotesAgainst, score, p.Version, p.FollowupID, p.ResolutionNote, p.AgentsFor, p.AgentsAgainst, p.DuplicateOf)
 	case score != old.VotesFor-old.VotesAgainst:
@@ -166,13 +125,12 @@ func (t *tx) updateProposal(old, p *proposal.Proposal) {
 }
 
 func (t *tx) setVote(p *proposal.Proposal, old, vote *proposal.Vote, by identity.Principal) {
+	key := rowKey{p.Org, p.ID, by.Ref()}
 	switch {
 	case vote == nil && old != nil:
-		t.exec(`DELETE FROM votes WHERE org_id = $1 AND proposal_id = $2 AND voter = $3`, p.Org, p.ID, by.Ref())
+		t.set(key, nil, `DELETE FROM votes WHERE org_id = $1 AND proposal_id = $2 AND voter = $3`, p.Org, p.ID, by.Ref())
 	case vote != nil && (old == nil || *old != *vote):
-		t.exec(`INSERT INTO votes (org_id, proposal_id, voter, choice, comment, voted_at) VALUES ($1, $2, $3, $4, $5, $6)
-			ON CONFLICT (org_id, proposal_id, voter) DO UPDATE
-			SET choice = excluded.choice, comment = excluded.comment, voted_at = excluded.voted_at`,
+		t.set(key, &setVotes, setVotes.upToValues+setVotes.rest,
 			p.Org, p.ID, by.Ref(), string(vote.Choice), vote.Comment, micros(vote.VotedAt))
 	}
 }
@@ -268,14 +226,6 @@ func scanRecord(r rows, p *proposal.Proposal, more ...any) error {
 	p.Status, p.Category, p.Priority = proposal.Status(status), proposal.Category(category), proposal.Priorities[rank]
 	p.SubmittedAt, p.UpdatedAt = fromMicros(submitted), fromMicros(updated)
 	return nil
-}
-
-// locked is current, but first locks the proposal, and with it all votes on it, until the end
-// of the transaction. The lock is a statement of its own: a single one for both would read the
-// vote as it was before the lock was taken.
-func locked(ctx context.Context, t *tx, org, id string, viewer identity.Principal) (proposal.Current, error) {
-	t.lock(`SELECT 1 FROM proposals WHERE org_id = $1 AND id = $2`, org, id)
-	return current(ctx, t, org, id, viewer)
 }
 
 // Votes implements proposal.Store.

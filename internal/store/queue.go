@@ -20,6 +20,7 @@ type queue struct {
 	wide    chan *request
 	met     *metrics
 	tracer  *trace.Tracer // nil: no spans
+	pace    *pace         // nil: batches start at once
 
 	mu      sync.RWMutex // guards closed against senders
 	closed  bool
@@ -29,6 +30,7 @@ type queue struct {
 // request is one write and its result.
 type request struct {
 	fn       func(*tx) error
+	change   *change // instead of fn in the queue of the updater
 	err      error
 	answered chan struct{}
 	apart    bool        // handed over: it is completed separately from its batch
@@ -39,12 +41,23 @@ func newQueue(met *metrics, tracer *trace.Tracer) *queue {
 	return &queue{waiting: make(chan *request, 1024), wide: make(chan *request, 64), met: met, tracer: tracer}
 }
 
+func newPacedQueue(met *metrics, tracer *trace.Tracer) *queue {
+	q := newQueue(met, tracer)
+	q.pace = newPace()
+	return q
+}
+
 var errClosed = errs.New(errs.Unavailable, "store.unavailable", "the server is shutting down; try again in a moment")
 
 // do queues a write and waits until it is committed. It always waits for a queued write, because
 // fn writes to variables of its caller.
 func (q *queue) do(ctx context.Context, fn func(*tx) error) error {
 	return q.wait(ctx, q.waiting, &request{fn: fn, answered: make(chan struct{})})
+}
+
+// doChange is do for a change.
+func (q *queue) doChange(ctx context.Context, c *change) error {
+	return q.wait(ctx, q.waiting, &request{change: c, answered: make(chan struct{})})
 }
 
 // doWide is do for a wide write.
@@ -73,6 +86,7 @@ func (q *queue) put(ctx context.Context, in chan<- *request, r *request) error {
 	}
 	select {
 	case in <- r:
+		q.pace.arrived(len(in))
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -82,20 +96,22 @@ func (q *queue) put(ctx context.Context, in chan<- *request, r *request) error {
 // serve starts a goroutine that takes up to most waiting requests, has them committed and then
 // completes them.
 func (q *queue) serve(most int, commit func([]*request)) {
-	run := func(batch []*request) {
+	run := func(batch []*request) (took time.Duration) {
 		span := q.startSpan(batch)
 		start := time.Now()
 		commit(batch)
-		q.met.batch(len(batch), time.Since(start), span.TraceID())
+		took = time.Since(start)
+		q.met.batch(len(batch), took, span.TraceID())
 		endSpan(span, batch)
 		for _, r := range batch {
 			if !r.apart {
 				close(r.answered)
 			}
 		}
+		return took
 	}
 	q.serving.Go(func() {
-		batch := make([]*request, 0, most)
+		batch, took := make([]*request, 0, most), time.Duration(0)
 		waiting, wide := q.waiting, q.wide
 		for waiting != nil || wide != nil {
 			select {
@@ -109,8 +125,10 @@ func (q *queue) serve(most int, commit func([]*request)) {
 					// one: a larger batch shares the commit among more writes.
 					runtime.Gosched()
 				}
+				end := q.pace.begin(len(batch), took)
 				batch = gather(append(batch[:0], first), waiting, most)
-				run(batch)
+				took = run(batch)
+				end()
 			case r, ok := <-wide:
 				if !ok {
 					wide = nil

@@ -21,7 +21,12 @@ type statement struct {
 	// many, if set, does for the rows of its VALUES what the statement does for one, with the same
 	// parameters; see combine.
 	many *many
+	// sets is the row that the statement writes, whatever was in it; see tx.set.
+	sets rowKey
 }
+
+// rowKey names a row of the proposals, or of the votes on one if it has a voter.
+type rowKey struct{ org, proposal, voter string }
 
 // many is the text of a statement for several rows, split after its one row of VALUES. It must fail
 // if it does not change a row for each.
@@ -53,6 +58,12 @@ func (t *tx) exec(sql string, args ...any) {
 // insert queues an INSERT of one row, whose text ends with its VALUES.
 func (t *tx) insert(sql string, args ...any) {
 	t.statements = append(t.statements, statement{sql: sql, args: args, insert: true})
+}
+
+// set queues a statement that determines a whole row. If several writes of a batch set the same row,
+// the last one counts; see latest.
+func (t *tx) set(row rowKey, m *many, sql string, args ...any) {
+	t.statements = append(t.statements, statement{sql: sql, args: args, many: m, sets: row})
 }
 
 // insertUnless queues the first statement of a write, an INSERT of one row like that of insert.

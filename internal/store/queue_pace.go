@@ -1,0 +1,85 @@
+package store
+
+import "time"
+
+const (
+	// manyWaiting is how many waiting writes are worth a batch beside one that runs.
+	manyWaiting = 64
+	// slowBatch is how long a batch can run before another one may start beside it, such as one that
+	// waits for a lock.
+	slowBatch = 50 * time.Millisecond
+	// busyBatch is the size of a batch after which the next one waits a little for more writes, and
+	// maxGathering is how long at most.
+	busyBatch    = 8
+	maxGathering = 10 * time.Millisecond
+)
+
+// pace makes batches large on PostgreSQL, where each costs the database as much as some twenty
+// writes, and where several nodes share the database. A batch starts while another one runs only if
+// many writes wait or the other one is slow. Under load a batch waits for more writes, for a fraction
+// of the time that the last one took. A nil pace does nothing.
+type pace struct {
+	running chan struct{} // has a token while a batch runs
+	crowded chan struct{} // buffered; signals that a crowd waits
+}
+
+func newPace() *pace {
+	return &pace{running: make(chan struct{}, 1), crowded: make(chan struct{}, 1)}
+}
+
+// arrived notes how many writes wait.
+func (p *pace) arrived(waiting int) {
+	if p == nil || waiting < manyWaiting {
+		return
+	}
+	select {
+	case p.crowded <- struct{}{}:
+	default:
+	}
+}
+
+// begin waits until a batch should start. The last one of this worker had so many writes and took so
+// long. The result must be called when the batch has ended.
+func (p *pace) begin(writes int, took time.Duration) (end func()) {
+	if p == nil {
+		return func() {}
+	}
+	end = p.take()
+	if writes >= busyBatch {
+		p.wait(min(took/2, maxGathering))
+	}
+	select {
+	case <-p.crowded: // the batch takes them
+	default:
+	}
+	return end
+}
+
+// take waits for the end of the running batch, for a crowd, or until the batch is slow.
+func (p *pace) take() (end func()) {
+	end = func() { <-p.running }
+	select {
+	case p.running <- struct{}{}:
+		return end
+	default:
+	}
+	slow := time.NewTimer(slowBatch)
+	defer slow.Stop()
+	select {
+	case p.running <- struct{}{}:
+		return end
+	case <-p.crowded:
+	case <-slow.C:
+	}
+	return func() {}
+}
+
+// wait waits for a crowd, at most so long.
+func (p *pace) wait(most time.Duration) {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-p.crowded:
+	case <-timer.C:
+	}
+}
