@@ -13,21 +13,13 @@ const (
 	// manyRows is the number of rows from which a read is a slow one. Ordinary connections
 	// may walk, sort or skip up to that many rows.
 	manyRows = 2000
-	// smallOrg is the largest number of proposals of an org that a search scans. In a larger
-	// org it uses the index, which holds the words of all orgs: its cost depends on the data
-	// of other orgs.
-	smallOrg = 1000
 )
 
 // List implements proposal.Store. It first finds the keys of a page in an index and then reads
 // only these rows, so that a page costs the same for any size of the org.
 func (s Proposals) List(ctx context.Context, f proposal.Filter) (items []proposal.Item, total int64, err error) {
 	if len(f.Words) > 0 {
-		err = s.slow(ctx, f.Org, func(ctx context.Context, r reader) (err error) {
-			items, total, err = s.search(ctx, r, f)
-			return err
-		})
-		return items, total, err
+		return s.searchList(ctx, f)
 	}
 	if total, err = s.countRows(ctx, f); err != nil {
 		return nil, 0, err
@@ -47,35 +39,6 @@ func (s Proposals) List(ctx context.Context, f proposal.Filter) (items []proposa
 		return err
 	})
 	return items, total, err
-}
-
-// search returns a page of the proposals with the filter's words, and the number of all of them.
-func (s Proposals) search(ctx context.Context, r reader, f proposal.Filter) ([]proposal.Item, int64, error) {
-	var total int64
-	scan, err := s.searchScans(ctx, r, f.Org)
-	if err != nil {
-		return nil, 0, err
-	}
-	q := newSearchQuery(s.d, f, 0, scan)
-	if _, err := one(ctx, r, []any{&total}, q.countMatches(), q.args...); err != nil {
-		return nil, 0, err
-	}
-	items, err := newSearchQuery(s.d, f, total, scan).read(ctx, r)
-	return items, total, err
-}
-
-// searchScans reports whether a search scans the org's proposals. If not, the index holds all of
-// them when searchScans returns.
-func (s Proposals) searchScans(ctx context.Context, r reader, org string) (bool, error) {
-	var size int64
-	if _, err := one(ctx, r, []any{&size}, `SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM counters
-		WHERE org_id = $1 AND kind = $2 AND who = ''`, org, countProposals); err != nil {
-		return false, err
-	}
-	if size <= smallOrg {
-		return true, nil
-	}
-	return false, s.eng.readySearch(ctx, org)
 }
 
 // read reads the page.
@@ -146,18 +109,6 @@ type listQuery struct {
 
 func newListQuery(d *dialect, f proposal.Filter, total int64) *listQuery {
 	return &listQuery{d: d, f: f, total: total, reach: total, args: []any{f.Org}}
-}
-
-// newSearchQuery is newListQuery for a filter with words.
-func newSearchQuery(d *dialect, f proposal.Filter, total int64, scan bool) *listQuery {
-	q := newListQuery(d, f, total)
-	if q.search = d.search; scan {
-		q.search = d.scan
-		q.arg(d.scanWords(f.Words)) // $2, see dialect
-	} else {
-		q.arg(d.match(f.Words))
-	}
-	return q
 }
 
 // slow reports whether the page may cost more than a usual one: it starts far from the start of
@@ -448,12 +399,6 @@ func (q *listQuery) sparseFilters(b *strings.Builder) {
 		b.WriteString(" AND p.id = (SELECT proposal_id FROM friction WHERE org_id = $1 AND fingerprint = " +
 			q.arg(q.f.Fingerprint) + ")")
 	}
-}
-
-// matches finds the keys of the page among the matches of a search.
-func (q *listQuery) matches() string {
-	return `SELECT ` + q.keyColumns() + ` FROM ` + q.matchConditions() + q.after() +
-		fmt.Sprintf(" ORDER BY %s LIMIT %s OFFSET %s", q.order("p."), q.arg(q.f.Limit+1), q.arg(q.f.Offset))
 }
 
 func (q *listQuery) countMatches() string { return `SELECT count(*) FROM ` + q.matchConditions() }
