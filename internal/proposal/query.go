@@ -36,8 +36,11 @@ const (
 	SortRelevance Sort = "relevance"
 )
 
-// Sorts lists every order. Only a search can have SortRelevance.
-var Sorts = []Sort{SortReview, SortNewest, SortOldest, SortVotes, SortRelevance}
+// Sorts lists the orders of every list. SearchSorts has that of a search, too.
+var (
+	Sorts       = []Sort{SortReview, SortNewest, SortOldest, SortVotes}
+	SearchSorts = append(slices.Clone(Sorts), SortRelevance)
+)
 
 // All stands for "no filter" in every filter.
 const All = "all"
@@ -136,8 +139,8 @@ func (q *Query) check(v Viewer) (Filter, error) {
 	c.enum("status", string(q.Status), names(Statuses))
 	c.enum("category", string(q.Category), names(Categories))
 	c.enum("priority", string(q.Priority), names(Priorities))
-	if q.Sort != "" && !slices.Contains(Sorts, q.Sort) {
-		c.add("sort", "must be one of "+join(Sorts))
+	if q.Sort != "" && !slices.Contains(SearchSorts, q.Sort) {
+		c.add("sort", "must be one of "+join(SearchSorts))
 	}
 	if q.Page < 0 || q.Limit < 0 || q.Limit > MaxLimit {
 		c.add("limit", "must be between 1 and "+strconv.Itoa(MaxLimit))

@@ -92,6 +92,11 @@ func (m *metrics) observeLane(l *lane) {
 		func() float64 { return float64(l.busy.Load()) })
 }
 
+func (m *metrics) observeSearch(x *searchIndex) {
+	m.gauge("parley_store_search_waiting", "Proposals that wait to be added to the text index, as of a moment ago.",
+		func() float64 { return float64(max(0, x.waiting.Load())) })
+}
+
 func (m *metrics) observeQueue(q *queue) {
 	m.gauge("parley_store_queue", "Writes that wait for a commit.", func() float64 { return float64(len(q.waiting)) })
 }

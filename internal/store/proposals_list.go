@@ -9,18 +9,13 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-const (
-	// manyRows is the number of rows from which a read is a slow one. Ordinary connections
-	// may walk, sort or skip up to that many rows.
-	manyRows = 2000
-)
+// manyRows is the number of rows from which a read is a slow one. Ordinary connections
+// may walk, sort or skip up to that many rows.
+const manyRows = 2000
 
 // List implements proposal.Store. It first finds the keys of a page in an index and then reads
 // only these rows, so that a page costs the same for any size of the org.
 func (s Proposals) List(ctx context.Context, f proposal.Filter) (items []proposal.Item, total int64, err error) {
-	if len(f.Words) > 0 {
-		return s.searchList(ctx, f)
-	}
 	if total, err = s.countRows(ctx, f); err != nil {
 		return nil, 0, err
 	}
@@ -103,8 +98,7 @@ type listQuery struct {
 	// not match.
 	reach int64
 	args  []any
-	// search is the FROM clause of a search; empty if there are no words.
-	search string
+	from  string // the FROM clause, if it is not the table alone
 }
 
 func newListQuery(d *dialect, f proposal.Filter, total int64) *listQuery {
@@ -183,12 +177,7 @@ func (q *listQuery) arg(v any) string {
 // page returns the statement for one page: up to limit+1 rows, so that the caller can tell
 // whether more rows follow.
 func (q *listQuery) page() string {
-	var keys string
-	if q.search != "" {
-		keys = q.matches()
-	} else {
-		keys = q.ranges()
-	}
+	keys := q.ranges()
 	voter, excerpt := q.arg(q.me()), ""
 	if q.f.Excerpt {
 		excerpt = fmt.Sprintf(", substr(p.problem, 1, %d)", proposal.ExcerptSource)
@@ -223,7 +212,7 @@ func (q *listQuery) sortColumn() string {
 		return "priority"
 	case proposal.SortVotes:
 		return "score"
-	case proposal.SortNewest, proposal.SortOldest:
+	case proposal.SortNewest, proposal.SortOldest, proposal.SortRelevance:
 	}
 	return ""
 }
@@ -241,7 +230,7 @@ func (q *listQuery) after() string {
 		return " AND (p.score, p.id) < (" + q.arg(pos.Score) + ", " + q.arg(pos.ID) + ")"
 	case proposal.SortOldest:
 		return " AND p.id > " + q.arg(pos.ID)
-	case proposal.SortNewest:
+	case proposal.SortNewest, proposal.SortRelevance:
 	}
 	return " AND p.id < " + q.arg(pos.ID)
 }
@@ -254,7 +243,7 @@ func (q *listQuery) keyColumns() string {
 	return "p.id"
 }
 
-// ranges finds the keys of the page without a search. Each index range that is in the order of
+// ranges finds the keys of the page. Each index range that is in the order of
 // the list is one arm; the heads of the arms are merged.
 func (q *listQuery) ranges() string {
 	tail := func() string { return fmt.Sprintf(" LIMIT %s OFFSET %s", q.arg(q.f.Limit+1), q.arg(q.f.Offset)) }
@@ -404,7 +393,7 @@ func (q *listQuery) sparseFilters(b *strings.Builder) {
 func (q *listQuery) countMatches() string { return `SELECT count(*) FROM ` + q.matchConditions() }
 
 func (q *listQuery) matchConditions() string {
-	from := q.search
+	from := q.from
 	if from == "" {
 		from = "proposals p"
 	}

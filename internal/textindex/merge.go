@@ -96,3 +96,39 @@ func mergeIDs(views []*View) (ids []string, places [][]int32, err error) {
 		ids = append(ids, id)
 	}
 }
+
+// Verify decodes all pages of a view, which must have them, and returns the ids of the documents that are
+// not dead.
+func Verify(v *View) ([]string, error) {
+	ids, _, err := mergeIDs([]*View{v})
+	if err != nil {
+		return nil, err
+	}
+	for n := range v.firstKeys {
+		page, err := v.page(n + 1)
+		if err != nil {
+			return nil, damaged("a page is missing")
+		}
+		first := true
+		var failed error
+		err = scan(page, "", func(e entry) bool {
+			if first && e.key != v.firstKeys[n] {
+				failed = damaged("a page of the dictionary")
+			}
+			first = false
+			if failed == nil {
+				_, failed = v.setOf(&e)
+			}
+			return failed == nil
+		})
+		switch {
+		case err != nil:
+			return nil, err
+		case failed != nil:
+			return nil, failed
+		case first:
+			return nil, damaged("a page of the dictionary")
+		}
+	}
+	return ids, nil
+}

@@ -2,6 +2,7 @@ package textindex
 
 import (
 	"errors"
+	"maps"
 	"sort"
 )
 
@@ -24,7 +25,9 @@ func NewView(s *Segment, dead Set, pages map[int][]byte) *View {
 	if dead == nil {
 		dead = newSet(s.docs)
 	}
-	return &View{Segment: s, dead: dead, pages: pages, missing: map[int]struct{}{}, sets: map[string]Set{}, ids: map[int][]string{}}
+	return &View{
+		Segment: s, dead: dead, pages: pages, missing: map[int]struct{}{}, sets: map[string]Set{}, ids: map[int][]string{},
+	}
 }
 
 // InMemory returns a view of the pages that Build returned.
@@ -40,9 +43,8 @@ func InMemory(pages [][]byte) (*View, error) {
 	return NewView(s, nil, all), nil
 }
 
-// Again returns a view of the same segment for another search. It shares the pages, which must not be
-// added to by several goroutines at a time.
-func (v *View) Again() *View { return NewView(v.Segment, v.dead, v.pages) }
+// Again returns a view of the same segment for another search, with the same pages.
+func (v *View) Again() *View { return NewView(v.Segment, v.dead, maps.Clone(v.pages)) }
 
 var errMissing = errors.New("textindex: pages are missing")
 
@@ -246,7 +248,8 @@ func (v *View) find(id string) (int, error) {
 	return doc, err
 }
 
-// Mask hides the documents with these ids. It returns false if pages are missing.
+// Mask hides the documents with these ids, and reports whether it changed anything. If done is false,
+// pages are missing.
 func (v *View) Mask(ids []string) (changed, done bool, err error) {
 	dead := v.dead.clone()
 	done = true
@@ -270,3 +273,10 @@ func (v *View) Mask(ids []string) (changed, done bool, err error) {
 
 // Dead returns the documents that are hidden.
 func (v *View) Dead() Set { return v.dead }
+
+// AskAll asks for all pages of a segment with so many pages, except the header.
+func (v *View) AskAll(pages int) {
+	for n := 1; n < pages; n++ {
+		_, _ = v.page(n) // records that it is missing
+	}
+}
