@@ -107,7 +107,11 @@ func (w *writer) finish() [][]byte {
 	idPages := w.idPages(s)
 	dict, _ := w.keyPages(s, 0) // to count its pages, which precede those of the sets
 	dict, sets := w.keyPages(s, len(dict)+len(idPages))
-	return slices.Concat([][]byte{s.encode()}, dict, idPages, sets)
+	pages := slices.Concat([][]byte{s.encode()}, dict, idPages, sets)
+	for i, p := range pages {
+		pages[i] = seal(p)
+	}
+	return pages
 }
 
 func (w *writer) idPages(s *Segment) (out [][]byte) {

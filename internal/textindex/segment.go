@@ -16,6 +16,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"sort"
 	"strings"
@@ -64,6 +65,10 @@ func (s *Segment) Docs() int { return s.docs }
 
 // Open decodes page 0 of a segment.
 func Open(header []byte) (*Segment, error) {
+	header, err := unseal(header)
+	if err != nil {
+		return nil, err
+	}
 	r := reader{text: string(header)}
 	if r.take(len(magic)) != magic {
 		return nil, damaged("a header")
@@ -103,6 +108,22 @@ func (s *Segment) keyPage(key string) int {
 
 // idPage returns the page with the id of a document.
 func (s *Segment) idPage(doc int) int { return 1 + len(s.firstKeys) + doc/perPage }
+
+var checksums = crc32.MakeTable(crc32.Castagnoli)
+
+// seal appends a checksum to a page.
+func seal(page []byte) []byte {
+	return binary.LittleEndian.AppendUint32(page, crc32.Checksum(page, checksums))
+}
+
+// unseal removes the checksum, and returns an error if it does not fit.
+func unseal(page []byte) ([]byte, error) {
+	n := len(page) - 4
+	if n < 0 || binary.LittleEndian.Uint32(page[n:]) != crc32.Checksum(page[:n], checksums) {
+		return nil, damaged("the checksum of a page does not fit")
+	}
+	return page[:n], nil
+}
 
 // reader decodes numbers and texts. After the first error it returns zero values.
 type reader struct {
@@ -222,7 +243,7 @@ func scan(page []byte, from string, fn func(entry) bool) error {
 	r := reader{text: string(page)}
 	for before := ""; r.text != ""; {
 		e := r.next(before)
-		if r.bad || e.key < before {
+		if r.bad || e.key <= before { // no key is empty
 			return damaged("a page of the dictionary")
 		}
 		before = e.key

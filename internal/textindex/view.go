@@ -66,7 +66,7 @@ func (v *View) AddPage(n int, data []byte) {
 
 func (v *View) page(n int) ([]byte, error) {
 	if p, ok := v.pages[n]; ok {
-		return p, nil
+		return unseal(p)
 	}
 	v.missing[n] = struct{}{}
 	return nil, errMissing
