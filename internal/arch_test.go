@@ -42,7 +42,7 @@ var layers = [][]string{
 	},
 	{"internal/identity", "internal/budget"},
 	{"internal/idempotency", "internal/cursor", "internal/limit", "internal/cache", "internal/backup"},
-	{"internal/errs", "internal/text", "internal/trace"},
+	{"internal/errs", "internal/text", "internal/trace", "internal/words", "internal/textindex"},
 	{"sdk/worker"}, // public: users import these packages, so they import no other package of the module
 	{"sdk/client"},
 }

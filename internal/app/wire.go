@@ -96,6 +96,8 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		PublicURL:    strings.TrimRight(s.cfg.PublicURL, "/"),
 		Base:         s.base(),
 		Ready:        s.ready,
+
+		SearchWaiting: s.store.SearchWaiting,
 		Metrics: s.mountMetrics(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{
 			EnableOpenMetrics: s.tracer != nil, // only this format has exemplars
 		})),

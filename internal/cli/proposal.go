@@ -35,7 +35,7 @@ type proposalListCmd struct {
 	Priority    *string `help:"Only this priority: low, normal or high." placeholder:"PRIORITY"`
 	SubmittedBy *string `help:"Only those by this principal, e.g. agent:scout." placeholder:"REF"`
 	Search      *string `help:"Words that must all occur; the last may be the start of a word." name:"search" short:"q" placeholder:"WORDS"`
-	Sort        *string `help:"review (default), newest, oldest or votes." placeholder:"ORDER"`
+	Sort        *string `help:"review (default), newest, oldest, votes or, with --search, relevance (its default)." placeholder:"ORDER"`
 	Cursor      *string `help:"Continue at the next_cursor of an earlier page, which --json shows." placeholder:"CURSOR"`
 }
 
@@ -77,7 +77,14 @@ func (c *proposalListCmd) Run(e *env) error {
 		t.add(r.ID, string(r.Priority), string(r.Category), string(r.Status),
 			strconv.Itoa(r.VotesFor), strconv.Itoa(r.VotesAgainst), r.SubmittedBy, when(r.SubmittedAt), r.Title)
 	}
-	return e.list(&t, "proposal", "proposals", int(list.Total), list.Number, list.Next != "")
+	if list.Incomplete {
+		fmt.Fprintln(e.stderr, "note: not all proposals are searched yet: the text index is being built; try again in some minutes")
+	}
+	noun := "proposals"
+	if list.More {
+		noun = "or more proposals"
+	}
+	return e.list(&t, "proposal", noun, int(list.Total), list.Number, list.Next != "")
 }
 
 // oneProposal is part of commands about one proposal.

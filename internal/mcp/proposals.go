@@ -24,7 +24,7 @@ type listIn struct {
 	Priority    *string `json:"priority,omitempty" jsonschema:"Only this priority."`
 	SubmittedBy *string `json:"submitted_by,omitempty" jsonschema:"Only proposals of this user or agent, such as agent:scout."`
 	Q           *string `json:"q,omitempty" jsonschema:"Words that must all occur, the last one as a prefix."`
-	Sort        *string `json:"sort,omitempty" jsonschema:"review: priority, then newest. votes: net votes (for minus against)."`
+	Sort        *string `json:"sort,omitempty" jsonschema:"review: priority, then newest; the default without q. votes: net votes (for minus against). relevance: the default with q, and only with it."`
 	Limit       *int    `json:"limit,omitempty" jsonschema:"Results on a page."`
 	Cursor      *string `json:"cursor,omitempty" jsonschema:"The next_cursor of the previous page; filters and sort must be the same."`
 }
@@ -76,8 +76,11 @@ type item struct {
 
 type listOut struct {
 	Proposals  []item  `json:"proposals"`
-	Total      int64   `json:"total" jsonschema:"How many proposals match."`
+	Total      int64   `json:"total" jsonschema:"How many proposals match; with q at most 10000."`
 	NextCursor *string `json:"next_cursor" jsonschema:"Continues the list as the argument cursor; null on the last page."`
+
+	TotalExact    *bool `json:"total_exact,omitempty" jsonschema:"Only with q. false: more proposals match than total."`
+	IndexComplete *bool `json:"index_complete,omitempty" jsonschema:"Only with q. false: some proposals were not searched yet; try again later."`
 }
 
 type voteOut struct {
@@ -120,8 +123,7 @@ func (s *server) addProposals(m *sdk.Server) {
 			oneOf(s, "priority", proposal.Priorities, proposal.All)
 			length(s, "submitted_by", 1, proposal.MaxSearch)
 			length(s, "q", 1, proposal.MaxSearch)
-			oneOf(s, "sort", proposal.Sorts)
-			byDefault(s, "sort", `"review"`)
+			oneOf(s, "sort", proposal.SearchSorts)
 			between(s, "limit", 1, proposal.MaxLimit)
 			byDefault(s, "limit", "20")
 		},
@@ -189,6 +191,9 @@ func (s *server) listProposals(ctx context.Context, a *arguments[listIn]) (*list
 		return nil, err
 	}
 	out := &listOut{Proposals: make([]item, len(page.Items)), Total: page.Total, NextCursor: orNull(page.Next)}
+	if page.Search {
+		out.TotalExact, out.IndexComplete = &page.Exact, &page.Complete
+	}
 	for i := range page.Items {
 		it := &page.Items[i]
 		out.Proposals[i] = item{

@@ -103,39 +103,6 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-func TestMatches(t *testing.T) {
-	t.Parallel()
-	texts := []string{"Upload fails", "on e-mail gateways, größe 北京", "Fix it."}
-	for query, want := range map[string]bool{
-		"upload": true, "upl": true, "fails upl": true, "upl fails": false, "UPLOAD FIX": true, "GRÖ": true, "北": true,
-		"mail e": true, "upload missing": false, "missing": false, "loads": false, strings.Repeat("x", 100): false,
-	} {
-		if got := Matches(Words(query), texts...); got != want {
-			t.Errorf("%q: %v; want %v", query, got, want)
-		}
-	}
-	long := strings.Repeat("y", 100) // words are clipped on both sides
-	if !Matches(Words(long), long+"z") {
-		t.Error("a long word does not match")
-	}
-}
-
-func TestWords(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string][]string{
-		"Retry, retry; RETRY!":        {"retry"},
-		"e-mail foo_bar http://x.y/z": {"e", "mail", "foo", "bar", "http", "x", "y", "z"},
-		"Größe 北京 naïve":              {"größe", "北京", "naïve"},
-		"…":                           {},
-		"a b c d e f g h i j k l m n": strings.Split("abcdefghijklmn", ""), // as many words as can be
-		strings.Repeat("é", 100):      {strings.Repeat("é", 32)},
-	} {
-		if diff := cmp.Diff(want, Words(text)); diff != "" {
-			t.Errorf("%q:\n%s", text, diff)
-		}
-	}
-}
-
 func TestOnlySubmitterOrAdminEdits(t *testing.T) {
 	t.Parallel()
 	p := Proposal{Org: "acme", Status: Open, SubmittedBy: "user:ann", Version: 3}

@@ -10,6 +10,7 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/text"
+	"github.com/parley-dev/parley/internal/words"
 )
 
 // Limits of lists.
@@ -17,6 +18,9 @@ const (
 	DefaultLimit = 20
 	MaxLimit     = 100
 	MaxSearch    = 200 // characters of q
+	// MaxFound is the number of matches up to which a search counts. A search by votes sorts so many
+	// of the most relevant matches.
+	MaxFound = 10_000
 )
 
 // Sort is an order of the list.
@@ -28,10 +32,15 @@ const (
 	SortNewest Sort = "newest"
 	SortOldest Sort = "oldest"
 	SortVotes  Sort = "votes" // net votes (for minus against), then the newest
+	// SortRelevance is the default of a search: words in the title first, then the newest.
+	SortRelevance Sort = "relevance"
 )
 
-// Sorts lists every order.
-var Sorts = []Sort{SortReview, SortNewest, SortOldest, SortVotes}
+// Sorts lists the orders of every list. SearchSorts has that of a search, too.
+var (
+	Sorts       = []Sort{SortReview, SortNewest, SortOldest, SortVotes}
+	SearchSorts = append(slices.Clone(Sorts), SortRelevance)
+)
 
 // All stands for "no filter" in every filter.
 const All = "all"
@@ -90,7 +99,7 @@ type Filter struct {
 // Position is the sort key of the last item of a page.
 type Position struct {
 	Rank  int   // of the priority, for review
-	Score int64 // for votes
+	Score int64 // for votes and relevance
 	ID    string
 }
 
@@ -99,6 +108,17 @@ type Item struct {
 	Proposal        // without Problem, SuggestedFix and ResolutionNote
 	MyVote   Choice // empty if the viewer has not voted
 	Excerpt  string // the beginning of Problem on one line, if requested
+	Score    int    // in the order of relevance
+}
+
+// Found is one page of the matches of a search.
+type Found struct {
+	Items []Item // up to Limit+1, so that the caller can tell whether more follow
+	Total int64  // at most MaxFound
+	Exact bool   // Total counts all matches
+	// Complete is false if the index lacks some proposals: it is being built after an upgrade, or very
+	// many proposals arrive at once.
+	Complete bool
 }
 
 // Page is one page of a list.
@@ -108,6 +128,9 @@ type Page struct {
 	Number int
 	Limit  int
 	Next   string // cursor of the next page; empty on the last page
+	// Search is true for a list with words. Its total may not be exact, and its index not be complete;
+	// see Found.
+	Search, Exact, Complete bool
 }
 
 // check sets defaults and reports every invalid field.
@@ -116,8 +139,8 @@ func (q *Query) check(v Viewer) (Filter, error) {
 	c.enum("status", string(q.Status), names(Statuses))
 	c.enum("category", string(q.Category), names(Categories))
 	c.enum("priority", string(q.Priority), names(Priorities))
-	if q.Sort != "" && !slices.Contains(Sorts, q.Sort) {
-		c.add("sort", "must be one of "+join(Sorts))
+	if q.Sort != "" && !slices.Contains(SearchSorts, q.Sort) {
+		c.add("sort", "must be one of "+join(SearchSorts))
 	}
 	if q.Page < 0 || q.Limit < 0 || q.Limit > MaxLimit {
 		c.add("limit", "must be between 1 and "+strconv.Itoa(MaxLimit))
@@ -132,20 +155,28 @@ func (q *Query) check(v Viewer) (Filter, error) {
 		Category: Category(unfiltered(string(q.Category))), Priority: Priority(unfiltered(string(q.Priority))),
 		SubmittedBy: unfiltered(q.SubmittedBy), Kind: identity.Kind(unfiltered(string(q.Kind))),
 		Evidence: Evidence(unfiltered(string(q.Evidence))), Fingerprint: unfiltered(q.Fingerprint),
-		Words: Words(q.Text), Sort: q.Sort, Limit: q.Limit, Excerpt: q.Excerpt,
+		Words: words.Query(q.Text), Sort: q.Sort, Limit: q.Limit, Excerpt: q.Excerpt,
 	}
 	f.simplify()
 	if q.Status == "" {
 		f.Status = Open
 	}
-	if f.Sort == "" {
+	switch {
+	case f.Sort == "" && q.Text != "":
+		f.Sort = SortRelevance
+	case f.Sort == "":
 		f.Sort = SortReview
+	case f.Sort == SortRelevance && q.Text == "":
+		c.add("sort", "relevance needs a search text (q); use another order or add one")
 	}
 	if f.Limit == 0 {
 		f.Limit = DefaultLimit
 	}
-	if q.Text != "" && len(f.Words) == 0 {
-		c.add("q", "must contain a letter or a digit")
+	switch {
+	case q.Text != "" && len(f.Words) == 0:
+		c.add("q", "must contain a letter, a digit or a symbol such as an emoji; punctuation is not searched")
+	case len(f.Words) > words.MaxQuery:
+		c.add("q", "must not have more than "+strconv.Itoa(words.MaxQuery)+" words")
 	}
 	switch {
 	case q.Cursor != "" && q.Page != 0:
@@ -230,6 +261,8 @@ func (f *Filter) position(it *Item) Position {
 		pos.Rank = it.Priority.Rank()
 	case SortVotes:
 		pos.Score = int64(it.VotesFor) - int64(it.VotesAgainst)
+	case SortRelevance:
+		pos.Score = int64(it.Score)
 	case SortNewest, SortOldest:
 	}
 	return pos

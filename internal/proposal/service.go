@@ -32,10 +32,12 @@ type Store interface {
 	// Get returns the proposal and the viewer's own vote on it.
 	Get(ctx context.Context, org, id string, viewer identity.Principal) (Current, error)
 	// List returns up to Limit+1 items, so that the caller can tell whether more follow, and
-	// the total number of matches.
+	// the total number of matches. The filter has no words.
 	List(ctx context.Context, f Filter) ([]Item, int64, error)
+	// Search is List for a filter with words.
+	Search(ctx context.Context, f Filter) (Found, error)
 	// Counts returns the number of matches by status and ignores the status of the filter. A
-	// status without matches may be missing.
+	// status without matches may be missing. With words, a number is at most MaxFound.
 	Counts(ctx context.Context, f Filter) (map[Status]int64, error)
 	// Groups returns the largest groups of matches, the largest first.
 	Groups(ctx context.Context, f Filter, by GroupBy) ([]Group, error)
@@ -147,15 +149,25 @@ func (s *Proposals) List(ctx context.Context, a identity.Access, q Query) (Page,
 		return Page{}, err
 	}
 	if f.nothing {
-		return Page{Items: []Item{}, Number: q.Page, Limit: f.Limit}, nil
+		return Page{
+			Items: []Item{}, Number: q.Page, Limit: f.Limit, Search: len(f.Words) > 0, Exact: true, Complete: true,
+		}, nil
 	}
-	items, total, err := s.store.List(ctx, f)
+	found := Found{Exact: true, Complete: true}
+	if len(f.Words) > 0 {
+		found, err = s.store.Search(ctx, f)
+	} else {
+		found.Items, found.Total, err = s.store.List(ctx, f)
+	}
 	if err != nil {
 		return Page{}, err
 	}
-	page := Page{Items: items, Total: total, Number: q.Page, Limit: f.Limit}
-	if len(items) > f.Limit {
-		page.Items = items[:f.Limit]
+	page := Page{
+		Items: found.Items, Total: found.Total, Number: q.Page, Limit: f.Limit,
+		Search: len(f.Words) > 0, Exact: found.Exact, Complete: found.Complete,
+	}
+	if len(page.Items) > f.Limit {
+		page.Items = page.Items[:f.Limit]
 		page.Next = f.encodeCursor(f.position(&page.Items[f.Limit-1]), q.Page+1)
 	}
 	return page, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/words"
 )
 
 const (
@@ -56,15 +57,15 @@ func (s *Proposals) similar(ctx context.Context, a identity.Access, to SimilarTo
 	if err := to.check(limit); err != nil {
 		return nil, err
 	}
-	words := LikeWords(to.Title, to.Problem)
-	if len(words) == 0 {
+	like := LikeWords(to.Title, to.Problem)
+	if len(like) == 0 {
 		return []Likely{}, nil
 	}
-	found, err := s.store.Similar(ctx, Likeness{Org: a.Org(), Viewer: viewer(a), Words: words, Except: to.Except})
+	found, err := s.store.Similar(ctx, Likeness{Org: a.Org(), Viewer: viewer(a), Words: like, Except: to.Except})
 	if err != nil {
 		return nil, err
 	}
-	return rank(words, found, limit), nil
+	return rank(like, found, limit), nil
 }
 
 // SimilarToOne is like Similar, for an existing proposal.
@@ -102,7 +103,7 @@ func (to *SimilarTo) check(limit int) error {
 
 // rank sorts the candidates. A word in the title counts twice. A candidate with only one of
 // several words is dropped.
-func rank(words []string, found []Proposal, limit int) []Likely {
+func rank(like []string, found []Proposal, limit int) []Likely {
 	type scored struct {
 		Likely
 		score int
@@ -110,13 +111,13 @@ func rank(words []string, found []Proposal, limit int) []Likely {
 	var list []scored
 	for i := range found {
 		p := &found[i]
-		all := CountWords(words, p.Title, p.Problem, p.SuggestedFix)
-		if all < min(2, len(words)) {
+		all := CountWords(like, p.Title, p.Problem, p.SuggestedFix)
+		if all < min(2, len(like)) {
 			continue
 		}
 		it := Item{Proposal: *p, Excerpt: ExcerptOf(p.Problem)}
 		it.Problem, it.SuggestedFix, it.ResolutionNote = "", "", ""
-		list = append(list, scored{Likely{it, all}, all + CountWords(words, p.Title)})
+		list = append(list, scored{Likely{it, all}, all + CountWords(like, p.Title)})
 	}
 	slices.SortFunc(list, func(x, y scored) int {
 		return cmp.Or(-cmp.Compare(x.score, y.score), -cmp.Compare(x.ID, y.ID)) // newest first
@@ -129,13 +130,13 @@ func rank(words []string, found []Proposal, limit int) []Likely {
 }
 
 // CountWords returns how many of the words the texts contain.
-func CountWords(words []string, texts ...string) int {
+func CountWords(list []string, texts ...string) int {
 	has := map[string]bool{}
-	for _, w := range Words(texts...) {
-		has[w] = true
+	for _, text := range texts {
+		words.Index(text, func(t string) { has[t] = true })
 	}
 	n := 0
-	for _, w := range words {
+	for _, w := range list {
 		if has[w] {
 			n++
 		}
@@ -146,8 +147,8 @@ func CountWords(words []string, texts ...string) int {
 // LikeWords returns the words by which likely duplicates are found: those of the title, then
 // those of the problem, without short and common words.
 func LikeWords(title, problem string) []string {
-	words := slices.DeleteFunc(Words(title, problem), func(w string) bool {
+	list := slices.DeleteFunc(words.Distinct(append(words.Query(title), words.Query(problem)...)), func(w string) bool {
 		return len(w) < 3 || stopWords[w] // bytes, because two characters can be a word in other scripts
 	})
-	return words[:min(len(words), MaxLikeWords)]
+	return list[:min(len(list), MaxLikeWords)]
 }

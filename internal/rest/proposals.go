@@ -29,7 +29,8 @@ func (a *api) registerProposals() {
 	register(a, operation{
 		id: "list-proposals", method: http.MethodGet, path: proposalsPath, tag: tagProposals,
 		summary: "List proposals", action: identity.ListProposals,
-		description: "By default open proposals, by priority and then newest first. Requires svc:tasks:read.",
+		description: "By default open proposals, by priority and then newest first; with q, the most relevant first. " +
+			"Requires svc:tasks:read.",
 	}, a.listProposals)
 	register(a, operation{
 		id: "submit-proposal", method: http.MethodPost, path: proposalsPath, tag: tagProposals,
@@ -63,7 +64,7 @@ type listProposalsInput struct {
 	OrgPath
 	Status statusFilter `query:"status" doc:"Filter by status."`
 	ProposalFilters
-	Sort    sortOrder  `query:"sort" doc:"review: by priority, then newest. votes: by net votes (for minus against)."`
+	Sort    sortOrder  `query:"sort" doc:"review: by priority, then newest; the default without q. votes: by net votes (for minus against). relevance: words in the title first; the default with q, and only with it."`
 	Page    pageNumber `query:"page" doc:"Page number; default 1. Cannot be combined with cursor."`
 	Limit   pageLimit  `query:"limit" doc:"Page size."`
 	Cursor  string     `query:"cursor" doc:"Cursor: next_cursor of the previous page, with the same filters and sort."`
@@ -78,7 +79,7 @@ type ProposalFilters struct {
 	Priority    priorityFilter    `query:"priority" doc:"Filter by priority."`
 	Evidence    evidenceFilter    `query:"evidence" doc:"yes: only proposals filed from reported friction. no: only the others."`
 	Fingerprint fingerprintFilter `query:"fingerprint" doc:"Filter by the friction that filed it." example:"registry:timeout"`
-	Q           searchText        `query:"q" doc:"Search words. All must match, the last one as a prefix." example:"webhook retr"`
+	Q           searchText        `query:"q" doc:"Search words. All must match, the last one as a prefix. Case and accents do not count." example:"webhook retr"`
 }
 
 func (f *ProposalFilters) query() proposal.Query {

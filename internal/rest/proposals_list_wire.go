@@ -39,6 +39,10 @@ func (s shownList) AppendJSON(b []byte) []byte {
 	b = strconv.AppendInt(append(b, `],"total":`...), s.page.Total, 10)
 	b = strconv.AppendInt(append(b, `,"page":`...), int64(s.page.Number), 10)
 	b = appendOrNull(b, `,"next_cursor":`, s.page.Next)
+	if s.page.Search {
+		b = strconv.AppendBool(append(b, `,"total_exact":`...), s.page.Exact)
+		b = strconv.AppendBool(append(b, `,"index_complete":`...), s.page.Complete)
+	}
 	return append(b, '}')
 }
 

@@ -13,6 +13,9 @@ func listOf(page *proposal.Page, excerpt bool) ProposalList {
 		Proposals: make([]ProposalItem, len(page.Items)), Total: page.Total, Page: page.Number,
 		NextCursor: orNull(page.Next),
 	}
+	if page.Search {
+		list.TotalExact, list.IndexComplete = &page.Exact, &page.Complete
+	}
 	for i := range page.Items {
 		list.Proposals[i] = itemOf(&page.Items[i], excerpt)
 	}
@@ -53,7 +56,10 @@ func FuzzProposalList(f *testing.F) {
 			MyVote: proposal.Choice(one), Excerpt: two,
 		}
 		for count := range 3 {
-			page := proposal.Page{Items: make([]proposal.Item, count), Total: micros, Number: n, Next: one}
+			page := proposal.Page{
+				Items: make([]proposal.Item, count), Total: micros, Number: n, Next: one,
+				Search: count > 0, Exact: n%2 == 0, Complete: n%3 == 0,
+			}
 			for i := range page.Items {
 				page.Items[i] = item
 			}

@@ -93,9 +93,12 @@ func (ProposalItem) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schem
 // ProposalList is a page of proposals.
 type ProposalList struct {
 	Proposals  []ProposalItem `json:"proposals" nullable:"false" doc:"Proposals; empty past the end."`
-	Total      int64          `json:"total" doc:"Number of matches." example:"42"`
+	Total      int64          `json:"total" doc:"Number of matches; with q at most 10,000, see total_exact." example:"42"`
 	Page       int            `json:"page" doc:"Page number." example:"1"`
 	NextCursor *string        `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
+
+	TotalExact    *bool `json:"total_exact,omitempty" doc:"Only with q: false if there are more matches than total."`
+	IndexComplete *bool `json:"index_complete,omitempty" doc:"Only with q: false while the text index lacks proposals, for a while after an upgrade."`
 }
 
 // ProposalSubmission is the body of a submission.

@@ -111,7 +111,7 @@ func (priorityFilter) Schema(huma.Registry) *huma.Schema {
 }
 
 func (sortOrder) Schema(huma.Registry) *huma.Schema {
-	return stringSchema(oneOf(proposal.Sorts), byDefault(string(proposal.SortReview)))
+	return stringSchema(oneOf(proposal.SearchSorts)) // the default depends on q
 }
 
 func (searchText) Schema(huma.Registry) *huma.Schema {

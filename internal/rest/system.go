@@ -103,6 +103,12 @@ func ready(o Options) http.Handler {
 				return
 			}
 		}
+		if o.SearchWaiting != nil {
+			if n := o.SearchWaiting(); n > 0 {
+				static("application/json", fmt.Appendf(nil, `{"status":"ready","search_waiting":%d}`+"\n", n)).ServeHTTP(w, r)
+				return
+			}
+		}
 		ok.ServeHTTP(w, r)
 	})
 }
@@ -133,7 +139,11 @@ func documentSystem(doc *huma.OpenAPI) {
 		}
 	}
 	component(doc.Components.Schemas, "ServerStatus", func(huma.Registry) *huma.Schema {
-		return object([]string{"status"}, map[string]*huma.Schema{"status": described("ok, or ready.")})
+		return object([]string{"status"}, map[string]*huma.Schema{
+			"status": described("ok, or ready."),
+			"search_waiting": {Type: huma.TypeInteger, Description: "Of /readyz: how many proposals wait to be added to the " +
+				"text index. It is left out if they are few."},
+		})
 	})
 	add("get-health", "/healthz", "Check that the server is alive", "Responds as long as the process runs.",
 		map[string]*huma.Response{"200": status("The server is alive.")})

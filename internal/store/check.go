@@ -288,9 +288,3 @@ func checkEvents(ctx context.Context, s *Snapshot) ([]Finding, error) {
 		s.form.badPacks)
 	return slices.Concat(gaps, beyond, lost, bad), err
 }
-
-// checkTextIndex looks for proposals that no search finds.
-func checkTextIndex(ctx context.Context, s *Snapshot) ([]Finding, error) {
-	return s.found(ctx, "%d proposals are missing in the text index, so no search finds them; back up the store, and "+
-		"restore it into an empty one", false, s.form.unsearchable)
-}

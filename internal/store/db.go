@@ -7,11 +7,12 @@ import (
 
 // db is shared by the store types of all domains.
 type db struct {
-	eng   engine
-	d     *dialect
-	lane  *lane // for slow reads
-	now   func() time.Time
-	hooks *hooks
+	eng    engine
+	d      *dialect
+	lane   *lane // for slow reads
+	search *searchIndex
+	now    func() time.Time
+	hooks  *hooks
 	// claimer names this server in the claims of deliveries; empty for a command. See claims.go.
 	claimer string
 	// sessionOf is Options.SessionOf.
@@ -42,8 +43,6 @@ type engine interface {
 	// stale is slow for reads that may see data which is some seconds old.
 	stale() reader
 	slowConns() int
-	// readySearch waits until a search finds all that was written in the org so far.
-	readySearch(ctx context.Context, org string) error
 	// migrate runs fn in a transaction that excludes other migrations.
 	migrate(ctx context.Context, fn func(migrator) error) error
 	ping(ctx context.Context) error

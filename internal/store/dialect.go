@@ -1,17 +1,15 @@
 package store
 
 import (
+	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
-
-	"github.com/parley-dev/parley/internal/proposal"
 )
 
 // dialect holds the parts of the statements that differ between the engines.
 type dialect struct {
 	name         string
-	rowid        string // a column definition; SQLite's full-text index needs an integer key
+	rowid        string // a column definition; SQLite sorts rows by it
 	withoutRowid string
 	forUpdate    string // locks the rows that a decision depends on
 	skipLocked   string // the same, but skips rows that others have locked
@@ -38,24 +36,13 @@ type dialect struct {
 	finishTasks *many
 	// addSubjects adds the packs of an org ($1) after $2 up to $3 to the index of subjects.
 	addSubjects string
-	// index adds a new proposal to the text index; reindex updates an edited one.
-	index, reindex func(t *tx, p *proposal.Proposal)
-	// search is the FROM clause of a full-text search that yields proposals as p. Its
-	// parameter is the result of match.
-	search string
-	match  func(words []string) string
-	// scan is search for a small org: it reads all of the org's proposals instead of an
-	// index that holds those of all orgs. Its parameter is the result of scanWords.
-	scan      string
-	scanWords func(words []string) string
-	// likeScan is the FROM clause that reads all proposals of an org as p. likeCount counts
-	// how many of some words a proposal has; its parameter is the result of likeWords.
-	likeScan, likeCount string
-	likeWords           func(words []string) any
-	// likeHits is the FROM clause of the proposals p with one word, limited to %d entries of
-	// the org in the index. Its parameter is the result of exactly.
-	likeHits string
-	exactly  func(word string) string
+	// listed is a query for ids, in a column of this name, as the parameter $2.
+	listed func(ids []string) (sql string, arg any)
+	// numbers is the same for numbers, without a name.
+	numbers func(list []int64) (sql string, arg any)
+	// pages reads pages of the text index of an org ($1). pairs are its other parameters.
+	pages string
+	pairs func(segments, pages []int64) []any
 	// queue forces the index of waiting tasks, where the planner would scan all tasks of
 	// the org.
 	queue string
@@ -64,6 +51,8 @@ type dialect struct {
 	// key is the column by which a proposal is found the fastest. byKey joins keys k to the
 	// proposals p that they name, with one look-up each.
 	key, byKey string
+	// byID is byKey for keys that are ids.
+	byID string
 	// skipsKeys says that an engine skips the rows of an offset in the index, without reading them.
 	skipsKeys bool
 	// unindexed keeps the planner from using the index of a text column, where it would
@@ -101,34 +90,25 @@ var sqliteDialect = dialect{
 	claimLost:    sqliteClaimLost,
 	clockNow:     func(now func() time.Time) statement { return statement{sql: "$1", args: []any{micros(now())}} },
 	leaseUntil:   func(mark string, _ time.Duration, until time.Time) (string, any) { return mark, micros(until) },
-	index:        func(t *tx, _ *proposal.Proposal) { t.unindexed++ }, // see lite_indexer.go
-	reindex: func(t *tx, p *proposal.Proposal) {
-		// A proposal that is not indexed yet is left to the indexer.
-		t.exec(`INSERT OR REPLACE INTO proposal_search (rowid, words)
-			SELECT seq, $3 FROM proposals WHERE org_id = $1 AND id = $2
-				AND seq <= (SELECT coalesce(max(id), 0) FROM proposal_search_docsize)`,
-			p.Org, p.ID, strings.Join(p.SearchWords(), " "))
+	listed: func(ids []string) (string, any) {
+		return `SELECT value AS id FROM json_each($2)`, jsonList(ids)
 	},
 	skipsKeys: true,
+	key:       "seq",
+	numbers:   func(list []int64) (string, any) { return `SELECT value FROM json_each($2)`, jsonList(list) },
+	pages: `SELECT p.segment, p.page, p.data FROM json_each($2) k CROSS JOIN search_pages p
+		ON p.org_id = $1 AND p.segment = k.value ->> 0 AND p.page = k.value ->> 1`,
+	pairs: func(segments, pages []int64) []any {
+		list := make([][2]int64, len(pages))
+		for i := range list {
+			list[i] = [2]int64{segments[i], pages[i]}
+		}
+		return []any{jsonList(list)}
+	},
 	queue:     " INDEXED BY tasks_queue",
 	dead:      " INDEXED BY push_dead",
-	key:       "seq",
 	byKey:     `CROSS JOIN proposals p ON p.seq = k.seq`,
-	search: `(SELECT rowid AS doc FROM proposal_search WHERE proposal_search MATCH $2) s
-		CROSS JOIN proposals p ON p.seq = s.doc`,
-	match: func(words []string) string {
-		return `"` + strings.Join(words, `" "`) + `"*`
-	},
-	scan:      `(SELECT * FROM proposals WHERE org_id = $1 AND has_words($2, title, problem, suggested_fix)) p`,
-	scanWords: func(words []string) string { return strings.Join(words, " ") },
-	likeScan:  `proposals p`,
-	likeCount: `count_words($2, p.title, p.problem, p.suggested_fix)`,
-	likeWords: func(words []string) any { return strings.Join(words, " ") },
-	// The index holds all orgs. The limit counts the entries of this org.
-	likeHits: `(SELECT f.rowid AS doc FROM proposal_search f CROSS JOIN proposals o ON o.seq = f.rowid
-			WHERE f.proposal_search MATCH $2 AND o.org_id = $1 ORDER BY f.rowid DESC LIMIT %d) s
-		CROSS JOIN proposals p ON p.seq = s.doc`,
-	exactly:   func(word string) string { return `"` + word + `"` },
+	byID:      `CROSS JOIN proposals p ON p.org_id = $1 AND p.id = k.id`,
 	unindexed: func(column string) string { return "+" + column },
 	by:        func(index string) string { return " INDEXED BY " + index },
 	within:    func(_, query, _ string, _ int64) string { return query },
@@ -145,6 +125,10 @@ var sqliteDialect = dialect{
 }
 
 const postgresClock = `CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`
+
+// OFFSET 0 keeps the join order: without statistics the planner would walk the org's proposals and
+// look up each one on the other side.
+const postgresByID = `CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = k.id OFFSET 0) p`
 
 var postgresDialect = dialect{
 	name:       "postgres",
@@ -167,41 +151,15 @@ var postgresDialect = dialect{
 			SELECT $1, split_part(line, chr(9), 5), last_seq FROM events, string_to_table(data, chr(10)) AS line
 			WHERE org_id = $1 AND last_seq > $2 AND last_seq <= $3 AND line <> ''
 		ON CONFLICT (org_id, subject, last_seq) DO NOTHING`,
-	index: func(t *tx, p *proposal.Proposal) {
-		t.insert(`INSERT INTO proposal_search (org_id, proposal_id, words)
-			VALUES ($1, $2, array_to_tsvector($3::text[]))`,
-			p.Org, p.ID, p.SearchWords())
-	},
-	reindex: func(t *tx, p *proposal.Proposal) {
-		t.exec(`UPDATE proposal_search SET words = array_to_tsvector($3::text[])
-			WHERE org_id = $1 AND proposal_id = $2`,
-			p.Org, p.ID, p.SearchWords())
-	},
-	key: "id",
-	// OFFSET 0 keeps the join order: without statistics the planner would walk the org's
-	// proposals and look up each one on the other side.
-	byKey: `CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = k.id OFFSET 0) p`,
-	search: `(SELECT proposal_id FROM proposal_search WHERE words @@ $2::text::tsquery AND org_id = $1 OFFSET 0) s
-		CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = s.proposal_id OFFSET 0) p`,
-	match: postgresMatch,
-	// ts_match_vq does what @@ does, but uses no index.
-	scan: `(SELECT proposal_id FROM proposal_search
-			WHERE org_id = $1 AND ts_match_vq(words, $2::text::tsquery) OFFSET 0) s
-		CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = s.proposal_id OFFSET 0) p`,
-	scanWords: postgresMatch,
-	likeScan: `(SELECT proposal_id, words FROM proposal_search WHERE org_id = $1 OFFSET 0) s
-		CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = s.proposal_id OFFSET 0) p`,
-	likeCount: `(SELECT count(*) FROM unnest($2::text[]) word WHERE ts_match_vq(s.words, word::tsquery))`,
-	likeWords: func(words []string) any {
-		quoted := make([]string, len(words))
-		for i, w := range words {
-			quoted[i] = "'" + w + "'"
-		}
-		return quoted
-	},
-	likeHits: `(SELECT proposal_id FROM proposal_search WHERE words @@ $2::text::tsquery AND org_id = $1 LIMIT %d) s
-		CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = s.proposal_id OFFSET 0) p`,
-	exactly:   func(word string) string { return "'" + word + "'" },
+	key:     "id",
+	listed:  func(ids []string) (string, any) { return `SELECT unnest($2::text[]) AS id`, ids },
+	numbers: func(list []int64) (string, any) { return `SELECT unnest($2::bigint[])`, list },
+	pages: `SELECT k.segment, k.page, p.data FROM unnest($2::bigint[], $3::bigint[]) AS k (segment, page)
+		CROSS JOIN LATERAL (SELECT data FROM search_pages WHERE org_id = $1 AND segment = k.segment AND page = k.page
+			OFFSET 0) p`,
+	pairs:     func(segments, pages []int64) []any { return []any{segments, pages} },
+	byKey:     postgresByID,
+	byID:      postgresByID,
 	unindexed: func(column string) string { return "(" + column + " || '')" },
 	by:        func(string) string { return "" },
 	// PostgreSQL knows the length of a large value without reading it.
@@ -222,6 +180,8 @@ var postgresDialect = dialect{
 	claimLost: postgresClaimLost,
 }
 
-func postgresMatch(words []string) string {
-	return `'` + strings.Join(words, `' & '`) + `':*`
+// jsonList returns a list of strings or numbers as JSON.
+func jsonList(list any) string {
+	data, _ := json.Marshal(list) // such a list has a form in JSON
+	return string(data)
 }

@@ -73,11 +73,11 @@ func annOf(org string) identity.Principal {
 }
 
 func search(ctx context.Context, s *Store, org string) (int64, error) {
-	_, n, err := s.Proposals().List(ctx, proposal.Filter{
+	found, err := s.Proposals().Search(ctx, proposal.Filter{
 		Org: org, Viewer: proposal.Viewer{Principal: annOf(org)}, Words: []string{"upl"},
 		Sort: proposal.SortNewest, Limit: 20,
 	})
-	return n, err
+	return found.Total, err
 }
 
 // flood keeps more slow reads of the orgs running and waiting than there are connections, until
@@ -222,16 +222,18 @@ func TestSearchWaitsForItsOwnOrgOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	addProposals(t, s, "large", smallOrg+1)
+	addProposals(t, s, "large", fewWaiting+1)
 	waitFor(t, func() bool { // until the indexer has caught up
 		n, err := search(t.Context(), s, "large")
-		return err == nil && n == smallOrg+1
+		return err == nil && n == fewWaiting+1
 	})
-	x := s.eng.(*lite).indexer
-	x.one <- struct{}{}
-	addProposals(t, s, "busy", smallOrg+1)
-	addProposals(t, s, "small", 3) // searched without the index
-	for org, want := range map[string]int64{"small": 3, "large": smallOrg + 1} {
+	done, err := s.search.turn(t.Context(), "busy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addProposals(t, s, "busy", fewWaiting+1)
+	addProposals(t, s, "small", 3)
+	for org, want := range map[string]int64{"small": 3, "large": fewWaiting + 1} {
 		if n, err := search(t.Context(), s, org); err != nil || n != want {
 			t.Errorf("%s: %d found, %v, want %d", org, n, err, want)
 		}
@@ -239,9 +241,9 @@ func TestSearchWaitsForItsOwnOrgOnly(t *testing.T) {
 	if _, err := search(t.Context(), s, "busy"); errs.As(err).Code != "search.busy" {
 		t.Errorf("search in busy = %v, want code search.busy", err)
 	}
-	<-x.one
-	if n, err := search(t.Context(), s, "busy"); err != nil || n != smallOrg+1 {
-		t.Errorf("search in busy = %d, %v, want %d", n, err, smallOrg+1)
+	done()
+	if n, err := search(t.Context(), s, "busy"); err != nil || n != fewWaiting+1 {
+		t.Errorf("search in busy = %d, %v, want %d", n, err, fewWaiting+1)
 	}
 }
 

@@ -18,7 +18,6 @@ type lite struct {
 	slowReaders *litePool // see lane.go
 	writer      *writer
 	checkpoints *checkpointer
-	indexer     *indexer
 	fence       *fence
 	path        string
 	dir         string // to lock during a migration; empty if the caller holds the lock
@@ -32,7 +31,6 @@ type lite struct {
 // liteOrg is the state of an org's proposals in this process.
 type liteOrg struct {
 	version atomic.Uint64
-	added   atomic.Int64 // proposals that must be indexed before a search, see lite_indexer.go
 }
 
 func openSQLite(path string, o Options, met *metrics, hooks *hooks) (_ *lite, err error) {
@@ -150,22 +148,12 @@ func (e *lite) org(id string) *liteOrg {
 // write in every later read.
 func (e *lite) committed(t *tx) {
 	e.checkpoints.committed()
-	added := e.indexer.add(t.unindexed)
 	for id := range t.touched {
-		o := e.org(id)
-		o.version.Add(1)
-		if t.unindexed > 0 {
-			o.added.Store(added)
-		}
+		e.org(id).version.Add(1)
 	}
+	e.hooks.awaiting(t.awaiting)
 	e.hooks.tellRevoked(t)
 	e.hooks.tellEvents(t)
-}
-
-// readySearch waits for the proposals of this org and for all earlier ones. So an org that
-// writes much does not delay the searches of an org that does not.
-func (e *lite) readySearch(ctx context.Context, org string) error {
-	return e.indexer.catchUp(ctx, max(1, e.org(org).added.Load()))
 }
 
 // migrate uses the writer's connection, before its first write.
@@ -199,12 +187,7 @@ func (e *lite) migrate(_ context.Context, fn func(migrator) error) error {
 	if err := fn(m); err != nil {
 		return errors.Join(err, conn.exec("ROLLBACK"))
 	}
-	if err := conn.exec("COMMIT"); err != nil {
-		return err
-	}
-	e.indexer = newIndexer(e.write, e.log)
-	e.indexer.start()
-	return nil
+	return conn.exec("COMMIT")
 }
 
 // ping writes, because a file that can be read but not written is useless. The row keeps its
@@ -225,8 +208,5 @@ func (e *lite) ping(ctx context.Context) error {
 
 // close closes the writer, then the readers as they are returned.
 func (e *lite) close() error {
-	if e.indexer != nil {
-		e.indexer.close()
-	}
 	return errors.Join(e.writer.close(), e.checkpoints.close(), e.readers.close(), e.slowReaders.close())
 }

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"zombiezen.com/go/sqlite"
-
-	"github.com/parley-dev/parley/internal/proposal"
 )
 
 // liteConn is one connection to SQLite with its prepared statements, used by one goroutine at
@@ -55,27 +53,10 @@ func openLite(path string, pragmas ...string) (*liteConn, error) {
 	return c, nil
 }
 
-// addFunctions adds the SQL functions has_words and count_words(words, title, problem,
-// suggested_fix), with which a search scans the proposals of a small org, and those for packs of n
-// events: pack_text(data), and pack_subjects(data, n), which is a JSON array; both are NULL if the pack is
-// damaged.
+// addFunctions adds the SQL functions for packs of n events: pack_text(data), and pack_subjects(data, n),
+// which is a JSON array; both are NULL if the pack is damaged.
 func (c *liteConn) addFunctions() error {
-	add := func(name string, count func(words []string, texts ...string) int64) error {
-		return c.conn.CreateFunction(name, &sqlite.FunctionImpl{
-			NArgs: 4, Deterministic: true,
-			Scalar: func(_ sqlite.Context, args []sqlite.Value) (sqlite.Value, error) {
-				n := count(strings.Fields(args[0].Text()), args[1].Text(), args[2].Text(), args[3].Text())
-				return sqlite.IntegerValue(n), nil
-			},
-		})
-	}
 	return errors.Join(
-		add("has_words", func(words []string, texts ...string) int64 {
-			return flag(proposal.Matches(words, texts...))
-		}),
-		add("count_words", func(words []string, texts ...string) int64 {
-			return int64(proposal.CountWords(words, texts...))
-		}),
 		c.conn.CreateFunction("pack_text", &sqlite.FunctionImpl{
 			NArgs: 1, Deterministic: true,
 			Scalar: func(_ sqlite.Context, args []sqlite.Value) (sqlite.Value, error) {
@@ -274,6 +255,9 @@ func (r *liteRows) Scan(dest ...any) error {
 			*p = r.stmt.ColumnInt64(i)
 		case *int:
 			*p = r.stmt.ColumnInt(i)
+		case *[]byte:
+			*p = make([]byte, r.stmt.ColumnLen(i))
+			r.stmt.ColumnBytes(i, *p)
 		default:
 			return fmt.Errorf("unsupported destination of column %d: %T", i+1, d)
 		}

@@ -296,6 +296,9 @@ func (t *tx) wipeRows(ctx context.Context, w *wipe, of *wipedTable, found []wipe
 				set = append(set, arg(c, r.is[j]))
 			}
 		}
+		if of.name == "proposals" {
+			t.await(w.org, r.key[0].(string), true)
+		}
 		sql := `UPDATE ` + of.name + ` SET ` + strings.Join(set, ", ")
 		if r.gone {
 			sql = `DELETE FROM ` + of.name

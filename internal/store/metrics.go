@@ -104,6 +104,11 @@ func (m *metrics) observeReplica(r *replica) {
 		func() float64 { return max(-1, time.Duration(r.lag.Load()*1000).Seconds()) })
 }
 
+func (m *metrics) observeSearch(x *searchIndex) {
+	m.gauge("parley_store_search_waiting", "Proposals that wait to be added to the text index, as of a moment ago.",
+		func() float64 { return float64(max(0, x.waiting.Load())) })
+}
+
 func (m *metrics) observeQueue(queues ...*queue) {
 	m.gauge("parley_store_queue", "Writes that wait for a commit.", func() float64 {
 		waiting := 0

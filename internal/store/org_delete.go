@@ -66,9 +66,6 @@ func DeleteOrg(
 			return ctx.Err()
 		}
 	}
-	if err := s.forgetWords(ctx); err != nil {
-		return err
-	}
 	if err := run.deleteOrg(ctx, d.Entry); err != nil {
 		return err
 	}
@@ -240,31 +237,6 @@ func (s *db) endSessions(ctx context.Context, table string, match func(data []by
 			return nil
 		}
 		after = hashes[len(hashes)-1]
-	}
-}
-
-// forgetWords removes the words of deleted proposals from SQLite's text index, which otherwise only
-// marks them.
-func (s *Store) forgetWords(ctx context.Context) error {
-	if s.d != &sqliteDialect {
-		return nil
-	}
-	const pages = 64 // of the index, in one write
-	for before, step := int64(-1), -pages; ; step = pages {
-		changes, done := int64(0), false
-		if err := s.eng.write(ctx, func(t *tx) error {
-			if _, err := one(ctx, t, []any{&changes}, `SELECT total_changes()`); err != nil {
-				return err
-			}
-			if done = before >= 0 && changes-before < 2; !done {
-				t.exec(`INSERT INTO proposal_search (proposal_search, rank) VALUES ('merge', $1)`, step)
-			}
-			return nil
-		}); err != nil || done {
-			return err
-		}
-		before = changes
-		time.Sleep(5 * time.Millisecond) // see purgeTable
 	}
 }
 

@@ -64,15 +64,6 @@ func (im *orgImport) intoSQLite(ctx context.Context, o Options) (err error) {
 	if err := im.addEarly(ctx, step); err != nil {
 		return err
 	}
-	var proposals int64
-	if _, err := one(ctx, im.rows.reader, []any{&proposals}, `SELECT count(*) FROM proposals`); err != nil {
-		return err
-	}
-	// A server indexes only what it has added itself.
-	x := im.store.eng.(*lite).indexer
-	if err := x.catchUp(ctx, x.add(proposals)); err != nil {
-		return err
-	}
 	return im.addLast(ctx, step)
 }
 
@@ -90,6 +81,7 @@ func (im *orgImport) addEarly(ctx context.Context, step func(func(*tx) error) er
 			where = `NOT ` + r.active
 		}
 		insert, packed := t.insert()
+		id := slices.Index(t.names(), "id")
 		var batch [][]any
 		size := 0
 		flush := func() error {
@@ -99,6 +91,9 @@ func (im *orgImport) addEarly(ctx context.Context, step func(func(*tx) error) er
 			err := step(func(x *tx) error {
 				for _, values := range batch {
 					x.exec(insert, values...)
+					if t.name == "proposals" {
+						x.await(im.org, values[id].(string), false)
+					}
 				}
 				return nil
 			})

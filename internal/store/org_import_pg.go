@@ -54,8 +54,8 @@ func (im *orgImport) intoPostgres(ctx context.Context, o Options) error {
 			return fmt.Errorf("import the table %s: %w", t.name, translate(err))
 		}
 	}
-	if err := to.index(ctx, im.org, im.progress); err != nil {
-		return fmt.Errorf("fill the text index: %w", err)
+	if err := to.exec(awaitProposals+` WHERE org_id = $1 ORDER BY id`, im.org); err != nil {
+		return fmt.Errorf("queue the proposals for the text index: %w", err)
 	}
 	last := newTx(to, &postgresDialect, im.store.hooks)
 	last.audit(im.entry)

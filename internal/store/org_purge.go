@@ -13,6 +13,8 @@ import (
 var first = []string{
 	"push_configs", "webhook_deliveries", "webhooks", "task_events", "tasks", "votes", "history", "friction_reports",
 	"oauth_tokens", "oauth_refresh",
+	// Without an owner no server can add to the others.
+	"search_orgs", "search_segments", "search_pages", "search_waiting",
 }
 
 const (
@@ -40,13 +42,10 @@ func (s *db) purge(
 		}
 	}
 	if s.d == &postgresDialect {
-		names = append(names, "proposal_search", "events_new", "data_versions")
+		names = append(names, "events_new", "data_versions")
 	}
 	for _, name := range names {
 		of := orgTables[name].of
-		if name == "proposal_search" {
-			of = ofOrg
-		}
 		if of == "" || name == "orgs" || name == "org_settings" {
 			continue
 		}
@@ -123,7 +122,7 @@ func (s *db) purgeTable(
 	allowed func(context.Context, *tx) error,
 ) error {
 	size := purgeRows
-	if slices.Contains([]string{"task_events", "messages", "events", "idempotency"}, table) {
+	if slices.Contains([]string{"task_events", "messages", "events", "idempotency", "search_pages"}, table) {
 		size = purgeLarge
 	}
 	statements, err := s.deletes(ctx, table, of, size)
@@ -167,10 +166,6 @@ func (s *db) deletes(ctx context.Context, table, of string, size int) ([]string,
 		}
 		return []string{`DELETE FROM ` + table + ` WHERE ctid = ANY (ARRAY(SELECT ctid FROM ` + table + ` WHERE ` + of +
 			limit(size) + `))`}, nil
-	}
-	if table == "proposals" { // with their entries in the text index
-		some := ` IN (SELECT seq FROM proposals WHERE ` + of + ` ORDER BY seq` + limit(size) + `)`
-		return []string{`DELETE FROM proposal_search WHERE rowid` + some, `DELETE FROM proposals WHERE seq` + some}, nil
 	}
 	key, err := strs(ctx, s.eng, `SELECT name FROM pragma_table_info($1) WHERE pk > 0 ORDER BY pk`, table)
 	if err != nil {

@@ -33,6 +33,8 @@ const (
 	ofGrants = "grant_id IN (SELECT id FROM oauth_grants WHERE org_id = $1)"
 )
 
+const searchStays = "made from the proposals"
+
 // orgTables has every table, so that a new one cannot be forgotten.
 var orgTables = map[string]orgRows{
 	"orgs":         {of: "id = $1", last: true},
@@ -87,7 +89,10 @@ var orgTables = map[string]orgRows{
 	"identity_epoch": {stays: "a number of the whole store"},
 	"secrets":        {stays: "they belong to the server"},
 
-	"proposal_search":   {stays: "made from the proposals"},
+	"search_orgs":       {of: ofOrg, stays: searchStays},
+	"search_segments":   {of: ofOrg, stays: searchStays},
+	"search_pages":      {of: ofOrg, stays: searchStays},
+	"search_waiting":    {of: ofOrg, stays: searchStays},
 	"data_versions":     {of: ofOrg, stays: "tells nodes that lists have changed"},
 	"events_new":        {of: ofOrg, stays: "exported with the events, with numbers"},
 	"schema_migrations": {stays: "describes the database"},

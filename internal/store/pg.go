@@ -274,9 +274,6 @@ func (e *pg) change(ctx context.Context, c *change) error {
 	return translate(e.updater.doChange(ctx, c))
 }
 
-// readySearch has nothing to wait for: the words of a proposal are written with it.
-func (e *pg) readySearch(context.Context, string) error { return nil }
-
 func (e *pg) dataVersion(ctx context.Context, org string) (uint64, error) {
 	return e.versions.get(ctx, org)
 }
@@ -322,6 +319,7 @@ func (e *pg) migrate(ctx context.Context, fn func(migrator) error) error {
 // committed runs after a commit, or if it is unknown whether a write was committed.
 func (e *pg) committed(t *tx) {
 	e.hooks.tellRevoked(t)
+	e.hooks.awaiting(t.awaiting)
 	e.numberer.committed(t)
 }
 

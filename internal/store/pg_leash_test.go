@@ -31,6 +31,8 @@ func TestAReadEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, Options{URL: pgtest.URL(t), ReadConns: 1, AcquireTimeout: time.Hour, StatementTimeout: time.Hour})
 	s.eng.(*pg).numberer.close() // it would wait for the connection, too
+	s.search.close()
+	waits := s.eng.(*pg).pool.waits.Load()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 2)
@@ -41,7 +43,7 @@ func TestAReadEndsWithItsCaller(t *testing.T) {
 	}
 	go sleep()
 	go sleep() // waits for the only connection
-	until(t, "a read waits for the connection", func() bool { return s.eng.(*pg).pool.waits.Load() == 1 })
+	until(t, "a read waits for the connection", func() bool { return s.eng.(*pg).pool.waits.Load() == waits+1 })
 	cancel()
 	for range 2 {
 		if err := <-ended; !errors.Is(err, context.Canceled) {

@@ -51,7 +51,7 @@ func (t *tx) insertProposal(p *proposal.Proposal, submitted event.Event) {
 		p.Org, p.ID, string(p.Status), string(p.Category), p.Priority.Rank(), p.SubmittedBy, micros(p.SubmittedAt),
 		micros(p.UpdatedAt), p.VotesFor, p.VotesAgainst, p.VotesFor-p.VotesAgainst, p.Version, p.FollowupID,
 		p.Title, p.Problem, p.SuggestedFix, p.ResolutionNote, flag(byPerson(p)), p.Fingerprint, p.Evidence)
-	t.d.index(t, p)
+	t.await(p.Org, p.ID, false)
 	t.countProposal(p, +1)
 	t.touch(p.Org)
 	t.emit(submitted)
@@ -84,7 +84,9 @@ func (t *tx) apply(cur *proposal.Current, c *proposal.Change, by identity.Princi
 	if p.Title != old.Title || p.Problem != old.Problem || p.SuggestedFix != old.SuggestedFix {
 		t.exec(`UPDATE proposals SET title = $3, problem = $4, suggested_fix = $5, text_version = $6
 			WHERE org_id = $1 AND id = $2`, p.Org, p.ID, p.Title, p.Problem, p.SuggestedFix, p.TextVersion)
-		t.d.reindex(t, p)
+		t.await(p.Org, p.ID, true)
+	} else if p.Status != old.Status || p.Category != old.Category || p.Priority != old.Priority {
+		t.await(p.Org, p.ID, true)
 	}
 	t.setVote(p, cur.Vote, c.Vote, by)
 	t.emitProposal(p, &c.Entry)

@@ -117,16 +117,7 @@ func (s Proposals) Counts(ctx context.Context, f proposal.Filter) (counts map[pr
 	f.Status = ""
 	switch q := newListQuery(s.d, f, 0); {
 	case len(f.Words) > 0:
-		err = s.slow(ctx, f.Org, func(ctx context.Context, r reader) error {
-			scan, err := s.searchScans(ctx, r, f.Org)
-			if err != nil {
-				return err
-			}
-			q := newSearchQuery(s.d, f, 0, scan)
-			counts, err = byStatus(ctx, r,
-				"SELECT p.status, count(*) FROM "+q.matchConditions()+" GROUP BY p.status", q.args)
-			return err
-		})
+		counts, err = s.searchCounts(ctx, f)
 	case f.Fingerprint != "":
 		counts, err = byStatus(ctx, s.eng,
 			"SELECT p.status, count(*) FROM "+q.matchConditions()+" GROUP BY p.status", q.args)

@@ -28,13 +28,15 @@ func (s Proposals) Groups(ctx context.Context, f proposal.Filter, by proposal.Gr
 	err := s.slow(ctx, f.Org, func(ctx context.Context, r reader) error {
 		q := newListQuery(s.d, f, 0)
 		if len(f.Words) > 0 {
-			scan, err := s.searchScans(ctx, r, f.Org)
+			ids, err := s.searchKeys(ctx, r, f)
 			if err != nil {
 				return err
 			}
-			q = newSearchQuery(s.d, f, 0, scan)
-		} else if q.search = "proposals p"; index != "" {
-			q.search += s.d.by(index)
+			keys, arg := s.d.listed(ids)
+			q.arg(arg)
+			q.from = "(" + keys + ") k " + s.d.byID
+		} else if q.from = "proposals p"; index != "" {
+			q.from += s.d.by(index)
 		}
 		// The indexes do not hold the time, but ids sort by it.
 		at := func(id string) string {

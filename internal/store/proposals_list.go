@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -11,26 +10,13 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-const (
-	// manyRows is the number of rows from which a read is a slow one. Ordinary connections
-	// may walk, sort or skip up to that many rows.
-	manyRows = 2000
-	// smallOrg is the largest number of proposals of an org that a search scans. In a larger
-	// org it uses the index, which holds the words of all orgs: its cost depends on the data
-	// of other orgs.
-	smallOrg = 1000
-)
+// manyRows is the number of rows from which a read is a slow one. Ordinary connections
+// may walk, sort or skip up to that many rows.
+const manyRows = 2000
 
 // List implements proposal.Store. It first finds the keys of a page in an index and then reads
 // only these rows, so that a page costs the same for any size of the org.
 func (s Proposals) List(ctx context.Context, f proposal.Filter) (items []proposal.Item, total int64, err error) {
-	if len(f.Words) > 0 {
-		err = s.slow(ctx, f.Org, func(ctx context.Context, r reader) (err error) {
-			items, total, err = s.search(ctx, r, f)
-			return err
-		})
-		return items, total, err
-	}
 	if q := newListQuery(s.d, f, 0); q.plain() {
 		return s.listAtOnce(ctx, q)
 	}
@@ -68,35 +54,6 @@ func (s Proposals) listAtOnce(ctx context.Context, q *listQuery) ([]proposal.Ite
 	return items, total, err
 }
 
-// search returns a page of the proposals with the filter's words, and the number of all of them.
-func (s Proposals) search(ctx context.Context, r reader, f proposal.Filter) ([]proposal.Item, int64, error) {
-	var total int64
-	scan, err := s.searchScans(ctx, r, f.Org)
-	if err != nil {
-		return nil, 0, err
-	}
-	q := newSearchQuery(s.d, f, 0, scan)
-	if _, err := one(ctx, r, []any{&total}, q.countMatches(), q.args...); err != nil {
-		return nil, 0, err
-	}
-	items, _, err := newSearchQuery(s.d, f, total, scan).read(ctx, r)
-	return items, total, err
-}
-
-// searchScans reports whether a search scans the org's proposals. If not, the index holds all of
-// them when searchScans returns.
-func (s Proposals) searchScans(ctx context.Context, r reader, org string) (bool, error) {
-	var size int64
-	if _, err := one(ctx, r, []any{&size}, `SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM counters
-		WHERE org_id = $1 AND kind = $2 AND who = ''`, org, countProposals); err != nil {
-		return false, err
-	}
-	if size <= smallOrg {
-		return true, nil
-	}
-	return false, s.eng.readySearch(ctx, org)
-}
-
 // listQuery builds the statements of one list.
 type listQuery struct {
 	d     *dialect
@@ -106,26 +63,13 @@ type listQuery struct {
 	// not match.
 	reach int64
 	args  []any
-	// search is the FROM clause of a search; empty if there are no words.
-	search string
+	from  string // the FROM clause, if it is not the table alone
 	// count is a query for the total, to run with that of the page; empty if the total is known.
 	count string
 }
 
 func newListQuery(d *dialect, f proposal.Filter, total int64) *listQuery {
 	return &listQuery{d: d, f: f, total: total, reach: total, args: []any{f.Org}}
-}
-
-// newSearchQuery is newListQuery for a filter with words.
-func newSearchQuery(d *dialect, f proposal.Filter, total int64, scan bool) *listQuery {
-	q := newListQuery(d, f, total)
-	if q.search = d.search; scan {
-		q.search = d.scan
-		q.arg(d.scanWords(f.Words)) // $2, see dialect
-	} else {
-		q.arg(d.match(f.Words))
-	}
-	return q
 }
 
 // slow reports whether the page may cost more than a usual one: it starts far from the start of
@@ -225,7 +169,7 @@ func (q *listQuery) sortColumn() string {
 		return "priority"
 	case proposal.SortVotes:
 		return "score"
-	case proposal.SortNewest, proposal.SortOldest:
+	case proposal.SortNewest, proposal.SortOldest, proposal.SortRelevance:
 	}
 	return ""
 }
@@ -243,7 +187,7 @@ func (q *listQuery) after() string {
 		return " AND (p.score, p.id) < (" + q.arg(pos.Score) + ", " + q.arg(pos.ID) + ")"
 	case proposal.SortOldest:
 		return " AND p.id > " + q.arg(pos.ID)
-	case proposal.SortNewest:
+	case proposal.SortNewest, proposal.SortRelevance:
 	}
 	return " AND p.id < " + q.arg(pos.ID)
 }
@@ -379,16 +323,10 @@ func (q *listQuery) sparseFilters(b *strings.Builder) {
 	}
 }
 
-// matches finds the keys of the page among the matches of a search.
-func (q *listQuery) matches() string {
-	return `SELECT ` + q.keyColumns() + ` FROM ` + q.matchConditions() + q.after() +
-		fmt.Sprintf(" ORDER BY %s LIMIT %s OFFSET %s", q.order("p."), q.arg(q.f.Limit+1), q.arg(q.f.Offset))
-}
-
 func (q *listQuery) countMatches() string { return `SELECT count(*) FROM ` + q.matchConditions() }
 
 func (q *listQuery) matchConditions() string {
-	from := q.search
+	from := q.from
 	if from == "" {
 		from = "proposals p"
 	}

@@ -22,9 +22,7 @@ func (q *listQuery) read(ctx context.Context, r reader) ([]proposal.Item, int64,
 		items = append(items, it)
 		return err
 	}, sql, q.args...)
-	if q.search == "" { // no engine promises the order of a join
-		sort.Slice(items, func(i, j int) bool { return q.compare(&items[i], &items[j]) < 0 })
-	}
+	sort.Slice(items, func(i, j int) bool { return q.compare(&items[i], &items[j]) < 0 }) // a join has no order
 	return items, row.total, err
 }
 
@@ -46,9 +44,6 @@ func (q *listQuery) compare(a, b *proposal.Item) int {
 // page returns the statement for one page: up to limit+1 rows, so that the caller can tell
 // whether more rows follow.
 func (q *listQuery) page() string {
-	if q.search != "" {
-		return `SELECT ` + q.itemColumns() + ` FROM (` + q.matches() + `) k ` + q.d.byKey + ` ORDER BY ` + q.order("p.")
-	}
 	arms := q.arms()
 	if sorts := q.f.Sort == proposal.SortVotes && q.few(); len(arms) == 1 && q.d.skipsKeys && !sorts {
 		return `SELECT ` + q.itemColumns() + arms[0] + q.tail()
@@ -84,7 +79,7 @@ func (q *listQuery) keyColumns() string {
 	return columns
 }
 
-// ranges finds the keys of the page without a search. Each index range that is in the order of
+// ranges finds the keys of the page. Each index range that is in the order of
 // the list is one arm; the heads of the arms are merged.
 func (q *listQuery) ranges(arms []string) string {
 	columns := q.keyColumns()

@@ -18,8 +18,9 @@ var recount = []string{
 		ON CONFLICT (org_id, kind, who, status, category, priority, slot) DO UPDATE SET n = counters.n + excluded.n`,
 }
 
-// Repair computes the numbers of votes and the totals of lists again, from the rows. Writes of
-// proposals and follow-ups wait meanwhile. It returns how many numbers it changed.
+// Repair computes the numbers of votes and the totals of lists again, from the rows, and has servers
+// build damaged text indexes again. Writes of proposals and follow-ups wait meanwhile. It returns how
+// many numbers and indexes it changed.
 func Repair(ctx context.Context, o Options) (changed int64, err error) {
 	if o.URL != "" {
 		return repairPostgres(ctx, o)
@@ -39,12 +40,16 @@ func Repair(ctx context.Context, o Options) (changed int64, err error) {
 		}
 		changed += int64(n)
 	}
-	return changed, conn.exec("COMMIT")
+	n, err := rebuildIndexes(ctx, bareLite{conn}, &sqliteDialect, conn.exec)
+	if err != nil {
+		return 0, errors.Join(err, conn.exec("ROLLBACK"))
+	}
+	return changed + n, conn.exec("COMMIT")
 }
 
 // repairLocks are the tables that must not change between counting and correcting. A write locks them
 // in the same order.
-const repairLocks = `LOCK TABLE proposals, votes, followups, counters IN EXCLUSIVE MODE`
+const repairLocks = `LOCK TABLE search_orgs, proposals, votes, followups, counters IN EXCLUSIVE MODE`
 
 func repairPostgres(ctx context.Context, o Options) (changed int64, err error) {
 	conn, err := connectBare(ctx, o)
@@ -69,6 +74,11 @@ func repairPostgres(ctx context.Context, o Options) (changed int64, err error) {
 		}
 		changed += tag.RowsAffected()
 	}
+	n, err := rebuildIndexes(ctx, to, &postgresDialect, to.exec)
+	if err != nil {
+		return 0, err
+	}
+	changed += n
 	// Servers drop the lists that they keep.
 	if err := to.exec(`INSERT INTO data_versions (org_id, slot, version) SELECT id, 0, 1 FROM orgs
 		ON CONFLICT (org_id, slot) DO UPDATE SET version = data_versions.version + 1`); err != nil {

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/parley-dev/parley/internal/proposal"
 )
 
 // intoPostgres makes the schema of the back-up, and adds the rows in one transaction.
@@ -80,9 +78,6 @@ func (r *restore) fillDatabase(ctx context.Context, o Options) error {
 	if err := r.all(ctx, to, &postgresForm); err != nil {
 		return err
 	}
-	if err := to.index(ctx, "", r.progress); err != nil {
-		return fmt.Errorf("fill the text index: %w", err)
-	}
 	if err := tx.Commit(ctx); err != nil {
 		return err
 	}
@@ -118,39 +113,4 @@ func (t postgresTarget) fill(ctx context.Context, table *copyTable, next func() 
 		}
 		return values, err
 	}))
-}
-
-// index fills the text index from the proposals of an org, or of all if org is empty.
-func (t postgresTarget) index(ctx context.Context, org string, progress func(table string, rows int64)) error {
-	const batch = 1000
-	lastOrg, lastID, total := org, "", int64(0)
-	of := `(org_id, id) > ($1, $2)`
-	if org != "" {
-		of = `org_id = $1 AND id > $2`
-	}
-	for {
-		var orgs, ids, words []string
-		if err := each(ctx, t, func(r rows) error {
-			var p proposal.Proposal
-			if err := r.Scan(&p.Org, &p.ID, &p.Title, &p.Problem, &p.SuggestedFix); err != nil {
-				return err
-			}
-			orgs, ids = append(orgs, p.Org), append(ids, p.ID)
-			words = append(words, strings.Join(p.SearchWords(), " "))
-			return nil
-		}, `SELECT org_id, id, title, problem, suggested_fix FROM proposals
-			WHERE `+of+` ORDER BY org_id, id LIMIT $3`, lastOrg, lastID, batch); err != nil {
-			return err
-		}
-		if len(ids) == 0 {
-			return nil
-		}
-		lastOrg, lastID, total = orgs[len(orgs)-1], ids[len(ids)-1], total+int64(len(ids))
-		if err := t.exec(`INSERT INTO proposal_search (org_id, proposal_id, words)
-			SELECT org_id, id, array_to_tsvector(string_to_array(words, ' '))
-			FROM unnest($1::text[], $2::text[], $3::text[]) AS new (org_id, id, words)`, orgs, ids, words); err != nil {
-			return err
-		}
-		progress("proposal_search", total)
-	}
 }

@@ -39,10 +39,9 @@ type copyForm struct {
 	order  map[string]string // the order of rows, where it matters
 
 	// For Check.
-	intact       string // what is wrong with the database itself, or "ok"
-	damaged      string // ends what is wrong with what to do, unless it says so itself
-	indexes      string // names of all indexes
-	unsearchable string // proposals that the text index lacks, by org
+	intact  string // what is wrong with the database itself, or "ok"
+	damaged string // ends what is wrong with what to do, unless it says so itself
+	indexes string // names of all indexes
 	// referring are the rows that need another row, by table, if not all rows of the table do.
 	referring map[string]string
 	badPacks  string // packs of events that cannot be read, by org; empty: the engine knows none
@@ -51,7 +50,9 @@ type copyForm struct {
 // derived are the tables that are not copied: they describe the database rather than the data, or
 // can be made from other tables.
 var derived = map[string]bool{
-	"schema_migrations": true, "nodes": true, "data_versions": true, "proposal_search": true, "events_new": true,
+	"schema_migrations": true, "nodes": true, "data_versions": true, "events_new": true,
+	"search_orgs": true, "search_segments": true, "search_pages": true, "search_waiting": true,
+	"proposal_search": true, // the index of schemas before 27
 }
 
 // own are columns that only one engine has. proposals.seq is the row number.
@@ -71,10 +72,6 @@ var sqliteForm = copyForm{
 	damaged:  "; the file is damaged: stop the server, and restore a back-up",
 	indexes:  `SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL`,
 	badPacks: `SELECT org_id, count(*) FROM events WHERE pack_text(data) IS NULL GROUP BY org_id ORDER BY org_id`,
-	// The newest proposals are indexed a moment later.
-	unsearchable: `SELECT org_id, count(*) FROM proposals
-		WHERE seq <= (SELECT coalesce(max(id), 0) FROM proposal_search_docsize)
-			AND seq NOT IN (SELECT id FROM proposal_search_docsize) GROUP BY org_id ORDER BY org_id`,
 }
 
 // In a snapshot, packs without numbers follow those with numbers in the order that numberPacks would
@@ -108,9 +105,6 @@ var postgresForm = copyForm{
 			AND NOT (` + leftOver + ` AND ` + compacting + `) ORDER BY c.relname`,
 	indexes:   `SELECT indexname::text FROM pg_indexes WHERE schemaname = current_schema()`,
 	referring: map[string]string{"task_events": "task_events_rest"}, // see tasks_partitions.go
-	unsearchable: `SELECT p.org_id, count(*) FROM proposals p WHERE NOT EXISTS (
-			SELECT 1 FROM proposal_search s WHERE s.org_id = p.org_id AND s.proposal_id = p.id
-		) GROUP BY p.org_id ORDER BY p.org_id`,
 }
 
 // OpenSnapshot opens the store for reading.

@@ -90,6 +90,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		_ = s.eng.close()
 		return nil, err
 	}
+	s.search.start()
 	return s, nil
 }
 
@@ -146,6 +147,9 @@ func prepare(ctx context.Context, o *Options) (*Store, error) {
 	}
 	s.lane = newLane(s.eng.slowConns(), o.SearchTimeout)
 	s.met.observeLane(s.lane)
+	s.search = newSearchIndex(s.db, s.fence, o.Log)
+	s.hooks.awaiting = s.search.added
+	s.met.observeSearch(s.search)
 	return s, nil
 }
 
@@ -156,6 +160,7 @@ func (s *Store) migrate(ctx context.Context, o Options) error {
 // Close waits for running writes and closes all connections.
 func (s *Store) Close() error {
 	s.leave()
+	s.search.close()
 	return s.eng.close()
 }
 

@@ -42,7 +42,7 @@ type tx struct {
 	statements []statement
 	counts     map[counter]int64
 	touched    map[string]struct{} // orgs whose proposals change
-	unindexed  int64               // new proposals that SQLite's text index does not have yet
+	awaiting   map[string]int      // rows of search_waiting, by org; see await
 	revoked    []string            // orgs in which rights may be revoked; see newEpoch
 	events     []packed            // see emit
 	invalid    error               // of events that cannot be stored
@@ -127,7 +127,12 @@ func merge(dst, src *tx) {
 	for org := range src.touched {
 		dst.touch(org)
 	}
-	dst.unindexed += src.unindexed
+	for org, n := range src.awaiting {
+		if dst.awaiting == nil {
+			dst.awaiting = map[string]int{}
+		}
+		dst.awaiting[org] += n
+	}
 	dst.events = append(dst.events, src.events...)
 	for _, org := range src.revoked {
 		if !slices.Contains(dst.revoked, org) {

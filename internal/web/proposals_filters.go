@@ -91,7 +91,7 @@ func (v *visit) listWith(q url.Values, name, value string) string {
 // sortWords are the names of the sort orders.
 var sortWords = map[proposal.Sort]string{
 	proposal.SortReview: "Most urgent", proposal.SortNewest: "Newest", proposal.SortOldest: "Oldest",
-	proposal.SortVotes: "Most votes",
+	proposal.SortVotes: "Most votes", proposal.SortRelevance: "Most relevant",
 }
 
 // listFilters are the filters of the list, by query parameter.
@@ -114,12 +114,19 @@ var filterWords = map[string]string{
 // links sets the links to other forms of the list.
 func (view *proposalsView) links(v *visit) {
 	form := v.r.URL.Query()
-	now := view.Query.Sort
-	if now == "" {
-		now = proposal.SortReview
+	now, sorts, byDefault := view.Query.Sort, proposal.Sorts, proposal.SortReview
+	if view.Query.Text != "" {
+		sorts, byDefault = proposal.SearchSorts, proposal.SortRelevance
 	}
-	for _, s := range proposal.Sorts {
-		view.Sorts = append(view.Sorts, choice{Name: sortWords[s], Value: string(s), Current: s == now})
+	if now == "" {
+		now = byDefault
+	}
+	for _, s := range sorts {
+		c := choice{Name: sortWords[s], Value: string(s), Current: s == now}
+		if s == byDefault {
+			c.Value = "" // so that the order changes if words are added or removed
+		}
+		view.Sorts = append(view.Sorts, c)
 	}
 	view.Oldest = v.listLink("sort", string(proposal.SortOldest))
 	if now == proposal.SortOldest {

@@ -33,6 +33,7 @@ type proposalsView struct {
 	Shown   int
 	First   int64 // position of the first row
 	Total   int64
+	Partial bool // the search has not covered all proposals
 	Pager   pager
 	At      *pane // proposal in the side pane
 	Review  string
@@ -107,7 +108,7 @@ func (v *visit) proposalsPage() error {
 
 // fillRows adds a page of the list to the view.
 func (v *visit) fillRows(view *proposalsView, page proposal.Page, form url.Values) error {
-	view.Shown, view.Total = len(page.Items), page.Total
+	view.Shown, view.Total, view.Partial = len(page.Items), page.Total, !page.Complete
 	view.First = int64(page.Number-1)*int64(page.Limit) + 1
 	view.Pager = v.listPager(page)
 	if len(page.Items) == 0 {
@@ -187,6 +188,9 @@ func (v *visit) listPager(page proposal.Page) pager {
 	if len(page.Items) > 0 {
 		first := int64(page.Number-1)*int64(page.Limit) + 1
 		p.Text = count(first) + "–" + count(first+int64(len(page.Items))-1) + " of " + count(page.Total)
+		if !page.Exact {
+			p.Text += "+"
+		}
 	}
 	if page.Number > 1 {
 		p.Prev = v.listLink("at", "")

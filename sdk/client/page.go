@@ -21,6 +21,10 @@ type Page[T any] struct {
 	Total int64
 	// Number is the number of the page, if the list has page numbers.
 	Number int
+	// More reports that a search has more matches than Total.
+	More bool
+	// Incomplete reports that a search did not cover all items, because the server is building its index.
+	Incomplete bool
 }
 
 // paging is how a list is divided into pages.
@@ -49,8 +53,10 @@ func (l listing[T]) page(ctx context.Context, opts []Option) (*Page[T], error) {
 		return nil, err
 	}
 	out := &Page[T]{}
+	exact, complete := true, true
 	for member, into := range map[string]any{
 		l.member: &out.Items, "next_cursor": &out.Next, "total": &out.Total, "page": &out.Number,
+		"total_exact": &exact, "index_complete": &complete,
 	} {
 		if raw[member] == nil {
 			continue
@@ -59,6 +65,7 @@ func (l listing[T]) page(ctx context.Context, opts []Option) (*Page[T], error) {
 			return nil, err
 		}
 	}
+	out.More, out.Incomplete = !exact, !complete
 	return out, nil
 }
 

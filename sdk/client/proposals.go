@@ -111,7 +111,7 @@ type ProposalListParams struct {
 	Evidence        string   `url:"evidence"`          // yes or no: only those that friction filed, or did not file
 	Fingerprint     string   `url:"fingerprint"`
 	Query           string   `url:"q"`    // words that must all occur
-	Sort            string   `url:"sort"` // review (default), newest, oldest or votes
+	Sort            string   `url:"sort"` // review (default), newest, oldest, votes or, with Query, relevance (its default)
 	Page            int      `url:"page"`
 	Limit           int      `url:"limit"` // up to 100
 	Cursor          string   `url:"cursor"`

@@ -203,6 +203,7 @@ func testSearch(w *world) {
 	}
 	upload := add("Upload fails on e-mail gateways", "See https://example.com/path?x=1 for `foo_bar`.")
 	cafe := add("Café menü", "Größe 北京 стол")
+	rocket := add("数据库性能优化 🚀", "5 € more")
 	third := add("Uploading twice", "AND OR NOT NEAR \"quoted\" * ( ) : ^ it's")
 	w.submit(w.access("other", "user:eve"), func(s *proposal.Submission) { s.Title = "Upload secrets" })
 	find := func(q string) []string {
@@ -228,7 +229,14 @@ func testSearch(w *world) {
 		{"foo_bar", []string{upload}},
 		{"path x", []string{upload}},
 		{"café", []string{cafe}},
-		{"CAFÉ GRÖSSE", []string{}},
+		{"CAFÉ GRÖSSE", []string{cafe}}, // ß is ss in upper case
+		{"cafe grosse", []string{cafe}}, // accents are optional
+		{"京", []string{cafe}},
+		{"🚀", []string{rocket}},
+		{"€", []string{rocket}},
+		{"优化", []string{rocket}},
+		{"性能优化", []string{rocket}},
+		{"性化", []string{}},
 		{"größe", []string{cafe}},
 		{"北京", []string{cafe}},
 		{"стол", []string{cafe}},
@@ -238,7 +246,7 @@ func testSearch(w *world) {
 		{"it's", []string{upload, third}}, // the words it and s…
 		{"' OR 1=1 --", []string{}},
 		{"secrets", []string{}},
-		{"fix", []string{upload, cafe, third}},
+		{"fix", []string{upload, cafe, rocket, third}},
 	} {
 		if diff := gocmp.Diff(c.want, find(c.q)); diff != "" {
 			w.Errorf("q=%q: diff of the ids (-want +got):\n%s", c.q, diff)

@@ -10,11 +10,11 @@ import (
 	"github.com/parley-dev/parley/internal/store"
 )
 
-// TestIndexerGoesOn stops a server before the text index contains its writes, including edits of
+// TestIndexGoesOn stops a server before the text index contains its writes, including edits of
 // proposals that are not indexed, and searches in the next server.
-func TestIndexerGoesOn(t *testing.T) {
+func TestIndexGoesOn(t *testing.T) {
 	t.Parallel()
-	const n = 2500 // more than two batches
+	const n = 2500
 	dir := t.TempDir()
 	first, err := store.Open(t.Context(), store.Options{Dir: dir})
 	if err != nil {
@@ -62,14 +62,14 @@ func TestIndexerGoesOn(t *testing.T) {
 	second := open(t, store.Options{Dir: dir})
 	count := func(word string) int64 {
 		t.Helper()
-		_, total, err := second.Proposals().List(t.Context(), proposal.Filter{
+		found, err := second.Proposals().Search(t.Context(), proposal.Filter{
 			Org: ann.Org, Words: []string{word}, Limit: 20, Sort: proposal.SortNewest,
 			Viewer: proposal.Viewer{Principal: ann, Admin: true},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return total
+		return found.Total
 	}
 	for word, want := range map[string]int64{"upload": n, "download": 1, "number7": 1 + 10 + 100, "number2500": 0} {
 		if got := count(word); got != want {

@@ -1,0 +1,396 @@
+package store
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/textindex"
+)
+
+const (
+	// buildPause is how often the index follows the writes. Proposals of an org are indexed if none came
+	// since the last time, or if manyUnindexed wait.
+	buildPause    = 500 * time.Millisecond
+	manyUnindexed = 2048
+	// buildBatch and buildText limit the proposals of one new segment, and their text in bytes.
+	buildBatch = 4096
+	buildText  = 8 << 20
+	// searchLease is how long a process owns the index of an org after its last step.
+	searchLease = 30 * time.Second
+	// allOrgs is how often all orgs are looked at: other processes write, too, and may have stopped.
+	allOrgs = 30 * time.Second
+	// writeBytes limits one write of pages, so that other writes do not wait long.
+	writeBytes = 256 << 10
+)
+
+// errNotOwner is the error of a process that does not own the index of an org, or not any more.
+var errNotOwner = errors.New("another process indexes the org")
+
+// follow indexes what waits until ctx ends.
+func (x *searchIndex) follow(ctx context.Context) {
+	tick := time.NewTicker(buildPause)
+	defer tick.Stop()
+	looked := time.Time{}
+	before := map[string]int{}
+	for {
+		if time.Since(looked) >= allOrgs {
+			looked = time.Now()
+			x.report(ctx, "look for orgs to index", x.lookAround(ctx))
+		}
+		before = x.round(ctx, before)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if x.fence.err() != nil {
+			return // the server of a newer version indexes from now on
+		}
+	}
+}
+
+func (x *searchIndex) report(ctx context.Context, what string, err error) {
+	if err != nil && ctx.Err() == nil {
+		x.log.Warn("text index: could not "+what+"; it is tried again", "error", err)
+	}
+}
+
+// lookAround counts what waits, and finds the orgs that have something to do.
+func (x *searchIndex) lookAround(ctx context.Context) error {
+	var n int64
+	if _, err := one(ctx, x.eng, []any{&n}, `SELECT count(*) FROM search_waiting`); err != nil {
+		return err
+	}
+	if x.waiting.Store(n); n > maxCatchUp {
+		x.log.Info("text index: searches do not find all proposals until these are indexed", "waiting", n)
+	}
+	orgs, err := strs(ctx, x.eng, `SELECT id FROM orgs o WHERE EXISTS (
+			SELECT 1 FROM search_waiting w WHERE w.org_id = o.id) OR EXISTS (
+			SELECT 1 FROM search_segments s WHERE s.org_id = o.id AND s.state <> $1) ORDER BY id`, segmentUsed)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, org := range orgs {
+		x.dirty[org] = true
+	}
+	return err
+}
+
+// round looks at the orgs that have something to do. It gets and returns how many proposals of each wait.
+func (x *searchIndex) round(ctx context.Context, before map[string]int) map[string]int {
+	x.mu.Lock()
+	orgs := x.dirty
+	x.dirty = map[string]bool{}
+	x.mu.Unlock()
+	now := map[string]int{}
+	for org := range orgs {
+		if ctx.Err() != nil {
+			return now
+		}
+		n, err := x.countWaiting(ctx, org)
+		was, known := before[org]
+		switch {
+		case err != nil:
+		case n < manyUnindexed && (!known || n != was):
+			now[org] = n // perhaps more come at once
+		default:
+			err = x.catchUp(ctx, org, 0)
+		}
+		x.report(ctx, "index the proposals of org "+org, err) // with the next look at all orgs
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for org := range now {
+		x.dirty[org] = true
+	}
+	return now
+}
+
+// countWaiting counts the proposals of an org that wait, up to manyUnindexed.
+func (x *searchIndex) countWaiting(ctx context.Context, org string) (n int, err error) {
+	_, err = one(ctx, x.eng, []any{&n}, `SELECT count(*) FROM (
+		SELECT 1 FROM search_waiting WHERE org_id = $1 LIMIT $2) w`, org, manyUnindexed)
+	return n, err
+}
+
+// turn waits until no other goroutine of this process changes the index of an org.
+func (x *searchIndex) turn(ctx context.Context, org string) (done func(), err error) {
+	x.mu.Lock()
+	if x.busy[org] == nil {
+		x.busy[org] = make(chan struct{}, 1)
+	}
+	busy := x.busy[org]
+	x.mu.Unlock()
+	select {
+	case busy <- struct{}{}:
+		return func() { <-busy }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// catchUp indexes the proposals of an org until at most few wait. If another process owns the index, it
+// does nothing.
+func (x *searchIndex) catchUp(ctx context.Context, org string, few int) error {
+	done, err := x.turn(ctx, org)
+	if err != nil {
+		return err
+	}
+	defer done()
+	err = x.eng.write(ctx, func(t *tx) error { return x.take(ctx, t, org) })
+	for err == nil {
+		var n int
+		if few > 0 { // perhaps another goroutine has done it
+			if n, err = x.countWaiting(ctx, org); err != nil || n <= few {
+				break
+			}
+		}
+		if n, err = x.build(ctx, org); err != nil || n == 0 {
+			break
+		}
+		if err = x.mergeAll(ctx, org); err == nil {
+			err = ctx.Err()
+		}
+	}
+	if err == nil {
+		err = x.sweepSegments(ctx, org)
+	}
+	if errors.Is(err, errNotOwner) || errs.KindOf(err) == errs.NotFound { // or the org is gone
+		return nil
+	}
+	return err
+}
+
+// take makes this process the owner of an org's index, or returns errNotOwner. What a former owner has
+// left is removed: it cannot complete it any more.
+func (x *searchIndex) take(ctx context.Context, t *tx, org string) error {
+	deleting, err := t.setting(ctx, org, settingDeleting)
+	if err != nil {
+		return err
+	}
+	clock, err := x.clock(ctx, t)
+	if err != nil {
+		return err
+	}
+	var owner string
+	var until int64
+	known, err := one(ctx, t, []any{&owner, &until}, `SELECT owner, until FROM search_orgs WHERE org_id = $1`+
+		t.d.forUpdate, org)
+	end := clock + searchLease.Microseconds()
+	switch {
+	case err != nil:
+		return err
+	case deleting != "":
+		return errNotOwner
+	case !known:
+		exists, err := t.exists(ctx, `SELECT 1 FROM orgs WHERE id = $1`, org)
+		if err != nil || !exists {
+			return errors.Join(err, errNotOwner)
+		}
+		t.exec(`INSERT INTO search_orgs (org_id, owner, until) VALUES ($1, $2, $3)`, org, x.token, end)
+		return nil
+	case owner != x.token && until > clock:
+		return errNotOwner
+	}
+	t.exec(`UPDATE search_orgs SET owner = $2, until = $3 WHERE org_id = $1`, org, x.token, end)
+	t.exec(`DELETE FROM search_pages WHERE org_id = $1 AND segment IN (
+		SELECT segment FROM search_segments WHERE org_id = $1 AND state = $2)`, org, segmentWritten)
+	t.exec(`DELETE FROM search_segments WHERE org_id = $1 AND state = $2`, org, segmentWritten)
+	return nil
+}
+
+// asOwner runs a write if this process is still the owner, which then stays so for the length of a lease.
+// Another process that takes over waits for the end of the write.
+func (x *searchIndex) asOwner(ctx context.Context, org string, fn func(t *tx) error) error {
+	return x.eng.writeWide(ctx, func(t *tx) error {
+		mine, err := t.exists(ctx, `SELECT 1 FROM search_orgs WHERE org_id = $1 AND owner = $2`+t.d.forUpdate, org, x.token)
+		if err == nil && !mine {
+			err = errNotOwner
+		}
+		if err != nil {
+			return err
+		}
+		clock, err := x.clock(ctx, t)
+		if err != nil {
+			return err
+		}
+		t.exec(`UPDATE search_orgs SET until = $2 WHERE org_id = $1`, org, clock+searchLease.Microseconds())
+		return fn(t)
+	})
+}
+
+// clock returns the time by which leases are measured.
+func (x *searchIndex) clock(ctx context.Context, t *tx) (clock int64, err error) {
+	if _, err = one(ctx, t, []any{&clock}, `SELECT `+t.d.clock); clock == 0 {
+		clock = micros(x.now())
+	}
+	return clock, err
+}
+
+// waitingRow is a row of search_waiting.
+type waitingRow struct {
+	seq     int64
+	id      string
+	changed bool
+}
+
+// build indexes one batch of waiting proposals, the oldest: of a proposal that was submitted and then
+// changed, the row of the submission must not come last. It returns how many rows it has removed.
+func (x *searchIndex) build(ctx context.Context, org string) (int, error) {
+	list, err := x.oldest(ctx, org)
+	if err != nil || len(list) == 0 {
+		return 0, err
+	}
+	var ids, changed []string
+	place := map[string]int{}
+	for _, w := range list {
+		if _, known := place[w.id]; !known {
+			place[w.id] = len(ids)
+			ids = append(ids, w.id)
+		}
+	}
+	docs, n, err := x.readDocs(ctx, x.eng, org, ids, buildText)
+	if err != nil {
+		return 0, err
+	}
+	var seqs []int64
+	for _, w := range list {
+		if place[w.id] >= n { // for the next batch
+			continue
+		}
+		if seqs = append(seqs, w.seq); w.changed {
+			changed = append(changed, w.id)
+		}
+	}
+	dead, err := x.deadIn(ctx, org, changed)
+	if err != nil {
+		return 0, err
+	}
+	var pages [][]byte
+	if len(docs) > 0 {
+		pages = textindex.Build(docs)
+	}
+	err = x.commit(ctx, org, pages, len(docs), func(t *tx) {
+		for _, d := range dead {
+			t.exec(`UPDATE search_segments SET dead = $3, dead_docs = $4 WHERE org_id = $1 AND segment = $2`, org, d.id,
+				d.dead, d.deadDocs)
+		}
+		sql, arg := t.d.numbers(seqs)
+		t.exec(`DELETE FROM search_waiting WHERE org_id = $1 AND seq IN (`+sql+`)`, org, arg)
+	})
+	if err == nil {
+		x.waiting.Add(-int64(len(seqs)))
+	}
+	return len(seqs), err
+}
+
+// oldest reads the waiting rows of a batch.
+func (x *searchIndex) oldest(ctx context.Context, org string) (list []waitingRow, err error) {
+	err = each(ctx, x.eng, func(r rows) error {
+		var w waitingRow
+		var changed int64
+		err := r.Scan(&w.seq, &w.id, &changed)
+		w.changed = changed != 0
+		list = append(list, w)
+		return err
+	}, `SELECT seq, proposal_id, changed FROM search_waiting WHERE org_id = $1 ORDER BY seq LIMIT $2`, org, buildBatch)
+	return list, err
+}
+
+// deadIn returns the segments that have older versions of proposals, with these marked as dead.
+func (x *searchIndex) deadIn(ctx context.Context, org string, changed []string) (out []segmentRow, err error) {
+	if len(changed) == 0 {
+		return nil, nil
+	}
+	used, s, err := x.openUsed(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.mask(ctx, x.eng, org, s.views, s.ids, changed); err != nil {
+		return nil, err
+	}
+	for i := range used {
+		dead := s.views[i].Dead()
+		if n := dead.Count(); n != used[i].deadDocs {
+			used[i].deadDocs = n
+			used[i].dead = base64.RawStdEncoding.EncodeToString(textindex.EncodeSet(dead, used[i].docs))
+			out = append(out, used[i])
+		}
+	}
+	return out, nil
+}
+
+// openUsed reads the headers of the segments in use.
+func (x *searchIndex) openUsed(ctx context.Context, org string) ([]segmentRow, *searchState, error) {
+	all, err := x.segments(ctx, x.eng, org)
+	if err != nil {
+		return nil, nil, err
+	}
+	var used []segmentRow
+	for _, row := range all {
+		if row.state == segmentUsed {
+			used = append(used, row)
+		}
+	}
+	s := &searchState{}
+	return used, s, x.openSegments(ctx, x.eng, org, s, used, nil)
+}
+
+// commit adds a segment, if it has pages, and runs more in the transaction in which it comes into use.
+// Pages are written in several transactions before that. If this process loses the index meanwhile,
+// the new owner removes them.
+func (x *searchIndex) commit(ctx context.Context, org string, pages [][]byte, docs int, more func(t *tx)) error {
+	segment := rand.Int64N(1 << 62)
+	total := int64(0)
+	for _, p := range pages {
+		total += int64(len(p))
+	}
+	next := 0
+	for first := true; len(pages)-next > 0; first = false {
+		end, size := next, 0
+		for end < len(pages) && (end == next || size+len(pages[end]) <= writeBytes) {
+			size += len(pages[end])
+			end++
+		}
+		if end == len(pages) { // with the last transaction
+			break
+		}
+		if err := x.asOwner(ctx, org, func(t *tx) error {
+			if first {
+				t.addSegment(org, segment, segmentWritten, docs, total, x.now())
+			}
+			t.addPages(org, segment, next, pages[next:end])
+			return nil
+		}); err != nil {
+			return err
+		}
+		next = end
+	}
+	return x.asOwner(ctx, org, func(t *tx) error {
+		switch {
+		case next > 0:
+			t.exec(`UPDATE search_segments SET state = $3 WHERE org_id = $1 AND segment = $2`, org, segment, segmentUsed)
+		case len(pages) > 0:
+			t.addSegment(org, segment, segmentUsed, docs, total, x.now())
+		}
+		t.addPages(org, segment, next, pages[next:])
+		more(t)
+		t.touch(org)
+		return nil
+	})
+}
+
+func (t *tx) addSegment(org string, segment int64, state, docs int, bytes int64, now time.Time) {
+	t.exec(`INSERT INTO search_segments (org_id, segment, state, docs, dead_docs, bytes, changed_at, dead)
+		VALUES ($1, $2, $3, $4, 0, $5, $6, '')`, org, segment, state, docs, bytes, micros(now))
+}
+
+// addPages adds pages, the first of which has a number.
+func (t *tx) addPages(org string, segment int64, first int, pages [][]byte) {
+	for i, data := range pages {
+		t.exec(`INSERT INTO search_pages (org_id, segment, page, data) VALUES ($1, $2, $3, $4)`, org, segment, first+i, data)
+	}
+}

@@ -1,0 +1,281 @@
+package store
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/textindex"
+)
+
+// searchIndex is the text index of proposals. Each org has its own, in segments of package textindex.
+//
+// A write of a proposal adds a row to search_waiting. In the background, batches of these rows become
+// segments (search_build.go), and small segments become large ones (search_merge.go). A search reads the
+// segments, and indexes in memory what waits (search_state.go), so it sees all that was committed before.
+type searchIndex struct {
+	*db
+	log    *slog.Logger
+	fence  *fence
+	token  string // names this process as the owner of an org's index
+	states stateCache
+
+	// waiting is the number of proposals that wait, as of the last count.
+	waiting atomic.Int64
+
+	mu    sync.Mutex
+	dirty map[string]bool          // orgs with new rows in search_waiting
+	busy  map[string]chan struct{} // of orgs whose index this process changes; see turn
+
+	stop context.CancelFunc
+	done sync.WaitGroup
+}
+
+func newSearchIndex(d *db, f *fence, log *slog.Logger) *searchIndex {
+	own := *d
+	return &searchIndex{
+		db: &own, fence: f, log: log, token: newToken(), dirty: map[string]bool{}, busy: map[string]chan struct{}{},
+		states: stateCache{orgs: map[string]*searchState{}},
+	}
+}
+
+// await queues a proposal for the text index. It must be called in the write that changes the proposal.
+func (t *tx) await(org, id string, changed bool) {
+	t.insert(`INSERT INTO search_waiting (org_id, proposal_id, changed) VALUES ($1, $2, $3)`, org, id, flag(changed))
+	if t.awaiting == nil {
+		t.awaiting = map[string]int{}
+	}
+	t.awaiting[org]++
+}
+
+// awaitProposals queues proposals that no segment has.
+const awaitProposals = `INSERT INTO search_waiting (org_id, proposal_id, changed) SELECT org_id, id, 0 FROM proposals`
+
+// awaitAll queues all proposals of a store that was restored, unless a migration has done it.
+func (s *Store) awaitAll(ctx context.Context) error {
+	return s.eng.write(ctx, func(t *tx) error {
+		n := 0
+		queued, err := one(ctx, t, []any{&n}, `SELECT 1 FROM search_waiting UNION ALL SELECT 1 FROM search_segments LIMIT 1`)
+		if err == nil && !queued {
+			t.exec(awaitProposals + ` ORDER BY id`)
+		}
+		return err
+	})
+}
+
+// added is called after a commit with the number of rows that it added to search_waiting, by org.
+func (x *searchIndex) added(orgs map[string]int) {
+	if len(orgs) == 0 {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for org, n := range orgs {
+		x.dirty[org] = true
+		x.waiting.Add(int64(n))
+	}
+}
+
+// The states of a segment.
+const (
+	segmentWritten = iota
+	segmentUsed
+	segmentReplaced
+)
+
+// errDamagedIndex is the error of a search that cannot read the index.
+func errDamagedIndex(org string, err error) error {
+	return errs.Wrap(err, errs.Unavailable, "search.damaged",
+		"the text index of org %q is damaged; the operator can build it again with \"parley check --repair\"", org)
+}
+
+// Tags of documents.
+func statusTag(s proposal.Status) string     { return "status:" + string(s) }
+func categoryTag(c proposal.Category) string { return "category:" + string(c) }
+func priorityTag(rank int) string            { return "priority:" + strconv.Itoa(rank) }
+func kindTag(person bool) string             { return "person:" + strconv.FormatBool(person) }
+func evidenceTag(has bool) string            { return "evidence:" + strconv.FormatBool(has) }
+
+// submitterTag has a hash, because segments keep tags after the submitter was erased, until they are merged.
+func submitterTag(ref string) string {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(ref)) // cannot fail
+	return "by:" + strconv.FormatUint(h.Sum64(), 36)
+}
+
+// docOf returns what the index holds of a proposal.
+func docOf(p *proposal.Proposal) textindex.Doc {
+	d := textindex.Doc{ID: p.ID, Tags: []string{
+		statusTag(p.Status), categoryTag(p.Category), priorityTag(p.Priority.Rank()), kindTag(byPerson(p)),
+		evidenceTag(p.Fingerprint != ""), submitterTag(p.SubmittedBy),
+	}}
+	d.Title, d.Text = p.Terms()
+	return d
+}
+
+// docColumns are what docOf needs.
+const docColumns = `p.id, p.status, p.category, p.priority, p.submitted_by, p.title, p.problem, p.suggested_fix,
+	p.fingerprint`
+
+// readDocs indexes the proposals with these ids that exist. It stops before their text exceeds maxText
+// bytes, and returns how many ids it has looked up.
+func (x *searchIndex) readDocs(
+	ctx context.Context, r reader, org string, ids []string, maxText int,
+) (docs []textindex.Doc, n int, err error) {
+	const page = 256
+	for size := 0; n < len(ids) && size < maxText; {
+		part := ids[n:min(n+page, len(ids))]
+		sql, arg := x.d.listed(part)
+		if err := each(ctx, r, func(r rows) error {
+			var p proposal.Proposal
+			var status, category string
+			var rank int
+			if err := r.Scan(&p.ID, &status, &category, &rank, &p.SubmittedBy, &p.Title, &p.Problem, &p.SuggestedFix,
+				&p.Fingerprint); err != nil {
+				return err
+			}
+			p.Status, p.Category, p.Priority = proposal.Status(status), proposal.Category(category), proposal.Priorities[rank]
+			size += len(p.Title) + len(p.Problem) + len(p.SuggestedFix)
+			docs = append(docs, docOf(&p))
+			return ctx.Err()
+		}, `SELECT `+docColumns+` FROM (`+sql+`) k `+x.d.byID, org, arg); err != nil {
+			return nil, 0, err
+		}
+		n += len(part)
+	}
+	return docs, n, nil
+}
+
+// segmentRow is a row of search_segments.
+type segmentRow struct {
+	id       int64
+	state    int
+	docs     int
+	deadDocs int
+	bytes    int64
+	changed  int64
+	dead     string
+}
+
+func (s *segmentRow) deadSet() (textindex.Set, error) {
+	data, err := base64.RawStdEncoding.DecodeString(s.dead)
+	if err != nil {
+		return nil, fmt.Errorf("%w: deleted documents", textindex.ErrDamaged)
+	}
+	if s.docs < 1 || s.docs > textindex.MaxDocs {
+		return nil, fmt.Errorf("%w: a number of documents", textindex.ErrDamaged)
+	}
+	return textindex.DecodeSet(data, s.docs)
+}
+
+// segments reads the segments of an org in all states.
+func (x *searchIndex) segments(ctx context.Context, r reader, org string) (list []segmentRow, err error) {
+	err = each(ctx, r, func(r rows) error {
+		var s segmentRow
+		err := r.Scan(&s.id, &s.state, &s.docs, &s.deadDocs, &s.bytes, &s.changed, &s.dead)
+		list = append(list, s)
+		return err
+	}, `SELECT segment, state, docs, dead_docs, bytes, changed_at, dead FROM search_segments WHERE org_id = $1
+		ORDER BY segment`, org)
+	return list, err
+}
+
+// errPageGone is the error of pages that a segment lacks, because it was replaced or is damaged.
+var errPageGone = errors.New("pages of a segment are gone")
+
+// load reads the pages that views of segments lack.
+func (x *searchIndex) load(ctx context.Context, r reader, org string, views []*textindex.View, ids []int64) error {
+	var segments, pages []int64
+	byID := map[int64]*textindex.View{}
+	for i, v := range views {
+		for _, n := range v.Missing() {
+			if i >= len(ids) { // in memory
+				return fmt.Errorf("%w: a page in memory", textindex.ErrDamaged)
+			}
+			segments, pages = append(segments, ids[i]), append(pages, int64(n))
+			byID[ids[i]] = v
+		}
+	}
+	read := 0
+	err := x.readPages(ctx, r, org, segments, pages, func(segment int64, page int, data []byte) error {
+		byID[segment].AddPage(page, data)
+		read++
+		return nil
+	})
+	if err == nil && read < len(pages) {
+		err = errPageGone
+	}
+	return err
+}
+
+// readPages calls fn for the pages that exist.
+func (x *searchIndex) readPages(
+	ctx context.Context, r reader, org string, segments, pages []int64, fn func(segment int64, page int, data []byte) error,
+) error {
+	const most = 512 // in one query
+	for len(pages) > 0 {
+		n := min(most, len(pages))
+		args := append([]any{org}, x.d.pairs(segments[:n], pages[:n])...)
+		if err := each(ctx, r, func(r rows) error {
+			var segment int64
+			var page int
+			var data []byte
+			if err := r.Scan(&segment, &page, &data); err != nil {
+				return err
+			}
+			return fn(segment, page, data)
+		}, x.d.pages, args...); err != nil {
+			return err
+		}
+		segments, pages = segments[n:], pages[n:]
+	}
+	return nil
+}
+
+// SearchWaiting returns how many proposals wait to be indexed, as of a moment ago. If they are few, it
+// returns 0: searches do not notice them.
+func (s *Store) SearchWaiting() int64 {
+	if n := s.search.waiting.Load(); n > manyUnindexed {
+		return n
+	}
+	return 0
+}
+
+// start begins to index in the background.
+func (x *searchIndex) start() {
+	ctx, stop := context.WithCancel(context.Background())
+	x.stop = stop
+	x.done.Go(func() { x.follow(ctx) })
+}
+
+func (x *searchIndex) close() {
+	if x.stop == nil {
+		return
+	}
+	x.stop()
+	x.done.Wait()
+	x.stop = nil
+	x.release()
+}
+
+// release lets other processes continue at once.
+func (x *searchIndex) release() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	_ = x.eng.write(ctx, func(t *tx) error { // else the others wait until the lease ends
+		mine, err := t.exists(ctx, `SELECT 1 FROM search_orgs WHERE owner = $1 LIMIT 1`, x.token)
+		if err == nil && mine {
+			t.exec(`UPDATE search_orgs SET until = 0 WHERE owner = $1`, x.token)
+		}
+		return err
+	})
+}

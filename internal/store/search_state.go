@@ -1,0 +1,286 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/parley-dev/parley/internal/textindex"
+)
+
+const (
+	// fewWaiting is how many waiting proposals a search indexes in memory without a further thought. If
+	// there are more, it first lets the indexer catch up.
+	fewWaiting = 512
+	// maxInMemory limits what a search indexes in memory if the indexer of another node has not caught up.
+	maxInMemory = 8192
+	// maxCatchUp is how many may wait before a search does not wait for the indexer: the index is being
+	// built after an upgrade.
+	maxCatchUp = 65_536
+	maxStates  = 256 // orgs of which the state is kept
+)
+
+// searchState is the index of an org as of one moment.
+type searchState struct {
+	version  uint64 // the data version before it was read
+	ids      []int64
+	views    []*textindex.View // of the segments, with their headers
+	memory   *textindex.View   // of what waits; nil if nothing does
+	complete bool
+}
+
+// fresh returns views for one search. Those of the segments come first.
+func (s *searchState) fresh() []*textindex.View {
+	out := make([]*textindex.View, 0, len(s.views)+1)
+	for _, v := range s.views {
+		out = append(out, v.Again())
+	}
+	if s.memory != nil {
+		out = append(out, s.memory.Again())
+	}
+	return out
+}
+
+// stateCache keeps the states of some orgs, and lets searches share the reading of a state.
+type stateCache struct {
+	mu      sync.Mutex
+	orgs    map[string]*searchState
+	reading map[string]*stateRead
+}
+
+// stateRead is a reading that searches wait for.
+type stateRead struct {
+	done  chan struct{}
+	state *searchState
+	err   error
+}
+
+// state returns the index as of some moment after the call. gone is a state whose pages are gone.
+func (x *searchIndex) state(ctx context.Context, r reader, org string, gone *searchState) (*searchState, error) {
+	for {
+		version, err := x.eng.dataVersion(ctx, org)
+		if err != nil {
+			return nil, err
+		}
+		c := &x.states
+		c.mu.Lock()
+		kept := c.orgs[org]
+		if kept != nil && kept != gone && kept.version == version {
+			c.mu.Unlock()
+			return kept, nil
+		}
+		running := c.reading[org]
+		if running == nil {
+			if c.reading == nil {
+				c.reading = map[string]*stateRead{}
+			}
+			running = &stateRead{done: make(chan struct{})}
+			c.reading[org] = running
+			c.mu.Unlock()
+			return x.lead(ctx, r, org, version, running, kept)
+		}
+		c.mu.Unlock()
+		// A reading that runs may miss what was written before this call. Look again when it is done.
+		select {
+		case <-running.done:
+			if running.err == nil && running.state.version == version && running.state != gone {
+				return running.state, nil
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// lead reads the state for all searches that wait.
+func (x *searchIndex) lead(
+	ctx context.Context, r reader, org string, version uint64, running *stateRead, kept *searchState,
+) (*searchState, error) {
+	running.err = errors.New("the reading ended early") // unless it returns
+	defer func() {
+		c := &x.states
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.reading, org)
+		if running.err == nil {
+			if _, known := c.orgs[org]; !known && len(c.orgs) >= maxStates {
+				for other := range c.orgs { // any
+					delete(c.orgs, other)
+					break
+				}
+			}
+			c.orgs[org] = running.state
+		}
+		close(running.done)
+	}()
+	running.state, running.err = x.readState(ctx, r, org, version, kept)
+	return running.state, running.err
+}
+
+// readState reads the state. It takes the headers that an earlier state has.
+func (x *searchIndex) readState(
+	ctx context.Context, r reader, org string, version uint64, kept *searchState,
+) (*searchState, error) {
+	snap, err := x.snapshot(ctx, r, org, fewWaiting)
+	if err != nil {
+		return nil, err
+	}
+	if snap.more {
+		behind, err := x.behind(ctx, r, org)
+		if err != nil {
+			return nil, err
+		}
+		if !behind {
+			if err := x.catchUp(ctx, org, fewWaiting); err != nil {
+				return nil, err
+			}
+		}
+		most := maxInMemory
+		if behind {
+			most = fewWaiting
+		}
+		if snap, err = x.snapshot(ctx, r, org, most); err != nil {
+			return nil, err
+		}
+	}
+	s := &searchState{version: version, complete: !snap.more}
+	if err := x.openSegments(ctx, r, org, s, snap.segments, kept); err != nil {
+		return nil, err
+	}
+	return s, x.addWaiting(ctx, r, org, s, snap)
+}
+
+// behind reports whether so much waits that a search does not wait for it.
+func (x *searchIndex) behind(ctx context.Context, r reader, org string) (bool, error) {
+	n := 0
+	return one(ctx, r, []any{&n}, `SELECT 1 FROM search_waiting WHERE org_id = $1 LIMIT 1 OFFSET $2`, org, maxCatchUp)
+}
+
+// indexSnapshot is what the tables of an index have at one moment.
+type indexSnapshot struct {
+	segments []segmentRow // in use
+	ids      []string     // that wait
+	changed  []string     // those of them that a segment may have
+	more     bool         // further ones wait
+}
+
+// snapshot reads the segments and up to most of the waiting rows, the newest, with one statement: a row
+// goes from one table to the other in one transaction.
+func (x *searchIndex) snapshot(ctx context.Context, r reader, org string, most int) (*indexSnapshot, error) {
+	out, n, seen := &indexSnapshot{}, 0, map[string]bool{}
+	err := each(ctx, r, func(r rows) error {
+		var id, changed int64
+		var docs int
+		var text string
+		if err := r.Scan(&id, &docs, &changed, &text); err != nil {
+			return err
+		}
+		if docs > 0 {
+			out.segments = append(out.segments, segmentRow{id: id, docs: docs, dead: text})
+			return nil
+		}
+		if n++; n > most {
+			out.more = true
+			return nil
+		}
+		if changed != 0 {
+			out.changed = append(out.changed, text)
+		}
+		if !seen[text] {
+			seen[text] = true
+			out.ids = append(out.ids, text)
+		}
+		return nil
+	}, `SELECT segment, docs, CAST(0 AS BIGINT), dead FROM search_segments WHERE org_id = $1 AND state = $2
+		UNION ALL SELECT seq, 0, CAST(changed AS BIGINT), proposal_id FROM (
+			SELECT seq, changed, proposal_id FROM search_waiting WHERE org_id = $1 ORDER BY seq DESC LIMIT $3
+		) w`, org, segmentUsed, most+1)
+	return out, err
+}
+
+// openSegments reads the headers of segments.
+func (x *searchIndex) openSegments(
+	ctx context.Context, r reader, org string, s *searchState, rows []segmentRow, kept *searchState,
+) error {
+	headers := map[int64]*textindex.Segment{}
+	if kept != nil {
+		for i, id := range kept.ids {
+			headers[id] = kept.views[i].Segment
+		}
+	}
+	var want, zero []int64
+	for i := range rows {
+		if headers[rows[i].id] == nil {
+			want, zero = append(want, rows[i].id), append(zero, 0)
+		}
+	}
+	if err := x.readPages(ctx, r, org, want, zero, func(segment int64, _ int, data []byte) (err error) {
+		headers[segment], err = textindex.Open(data)
+		return err
+	}); err != nil {
+		return err
+	}
+	for i := range rows {
+		row := &rows[i]
+		h := headers[row.id]
+		if h == nil {
+			return errPageGone
+		}
+		dead, err := row.deadSet()
+		if err != nil {
+			return err
+		}
+		if h.Docs() != row.docs {
+			return textindex.ErrDamaged
+		}
+		s.ids = append(s.ids, row.id)
+		s.views = append(s.views, textindex.NewView(h, dead, nil))
+	}
+	return nil
+}
+
+// addWaiting indexes what waits in memory, and hides older versions.
+func (x *searchIndex) addWaiting(
+	ctx context.Context, r reader, org string, s *searchState, snap *indexSnapshot,
+) error {
+	if len(snap.changed) > 0 {
+		if err := x.mask(ctx, r, org, s.views, s.ids, snap.changed); err != nil {
+			return err
+		}
+		for i, v := range s.views { // without the pages
+			s.views[i] = textindex.NewView(v.Segment, v.Dead(), nil)
+		}
+	}
+	if len(snap.ids) == 0 {
+		return nil
+	}
+	const anySize = 1 << 40
+	docs, _, err := x.readDocs(ctx, r, org, snap.ids, anySize)
+	if err != nil || len(docs) == 0 {
+		return err
+	}
+	s.memory, err = textindex.InMemory(textindex.Build(docs))
+	return err
+}
+
+// mask hides documents in all views, and returns which of them changed.
+func (x *searchIndex) mask(
+	ctx context.Context, r reader, org string, views []*textindex.View, segments []int64, ids []string,
+) error {
+	for waits := true; waits; {
+		waits = false
+		for _, v := range views {
+			_, done, err := v.Mask(ids)
+			if err != nil {
+				return err
+			}
+			waits = waits || !done
+		}
+		if waits {
+			if err := x.load(ctx, r, org, views, segments); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+package textindex
+
+import (
+	"errors"
+	"slices"
+	"sort"
+)
+
+// Pick returns the hits after a position, or from the first one on if there is none, without the first
+// offset of them, and at most limit. If it returns false, pages of the views are missing; the caller
+// adds them and calls it again. Match must be done.
+func (s *Search) Pick(after *Hit, offset, limit int) (hits []Hit, done bool, err error) {
+	if s.Order == Oldest {
+		hits, err = s.pickOldest(after, offset, limit)
+	} else {
+		hits, err = s.pick(after, offset, limit)
+	}
+	if errors.Is(err, errMissing) {
+		return nil, false, nil
+	}
+	return hits, err == nil, err
+}
+
+// pickOldest picks from the end: all hits have the same score.
+func (s *Search) pickOldest(after *Hit, offset, limit int) ([]Hit, error) {
+	left := s.total
+	if after != nil {
+		left = 0
+		missing := false
+		for i, v := range s.views {
+			start, err := v.before(after.ID + "\x00") // the next possible id
+			if errors.Is(err, errMissing) {
+				missing = true
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			docs := s.ranked[i].docs
+			left += sort.Search(len(docs), func(j int) bool { return int(docs[j]) < start })
+		}
+		if missing {
+			return nil, errMissing
+		}
+	}
+	if left -= offset; left <= 0 {
+		return nil, nil
+	}
+	first := max(0, left-limit)
+	hits, err := s.pick(nil, first, left-first)
+	slices.Reverse(hits)
+	return hits, err
+}
+
+func (s *Search) pick(after *Hit, offset, limit int) (hits []Hit, err error) {
+	for _, score := range s.allScores() {
+		if len(hits) == limit {
+			break
+		}
+		if after != nil && score > after.Score {
+			continue
+		}
+		m, err := s.merger(score, after)
+		if err != nil {
+			return nil, err
+		}
+		if offset, err = m.skip(offset); err != nil {
+			return nil, err
+		}
+		for len(hits) < limit && offset == 0 {
+			id, ok, err := m.next(limit - len(hits))
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				break
+			}
+			hits = append(hits, Hit{score, id})
+		}
+	}
+	return hits, nil
+}
+
+// allScores returns the scores of all matches, the highest first.
+func (s *Search) allScores() []int {
+	var out []int
+	for _, r := range s.ranked {
+		for _, c := range r.scores {
+			out = append(out, c.score)
+		}
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	slices.Reverse(out)
+	return out
+}
+
+// merger merges the documents of one score of all views, the last id first.
+type merger struct{ heads []head }
+
+// head are the documents of a view that are left.
+type head struct {
+	*View
+	docs []uint16 // the last one first; never empty
+}
+
+func (s *Search) merger(score int, after *Hit) (*merger, error) {
+	m := &merger{}
+	missing := false
+	for i, v := range s.views {
+		r := &s.ranked[i]
+		at := slices.IndexFunc(r.scores, func(c class) bool { return c.score == score })
+		if at < 0 {
+			continue
+		}
+		docs := r.docs[r.scores[at].start:r.scores[at].end]
+		if after != nil && score == after.Score {
+			end, err := v.before(after.ID)
+			if errors.Is(err, errMissing) {
+				missing = true
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			docs = docs[sort.Search(len(docs), func(j int) bool { return int(docs[j]) < end }):]
+		}
+		if len(docs) > 0 {
+			m.heads = append(m.heads, head{v, docs})
+		}
+	}
+	if missing {
+		return nil, errMissing
+	}
+	return m, nil
+}
+
+// lowest returns an id that those of the next document's page are not less than.
+func (h *head) lowest() string { return h.firstIDs[int(h.docs[0])/perPage] }
+
+// below reports whether the ids of all documents that are left are less than id.
+func (h *head) below(id string) bool {
+	if p := int(h.docs[0])/perPage + 1; p < len(h.firstIDs) {
+		return h.firstIDs[p] <= id
+	}
+	return h.last < id
+}
+
+// top returns the head with the highest page, and whether all ids of that page come before those of
+// the other heads.
+func (m *merger) top() (at int, alone bool) {
+	for i := range m.heads {
+		if m.heads[i].lowest() > m.heads[at].lowest() {
+			at = i
+		}
+	}
+	id := m.heads[at].lowest()
+	for i := range m.heads {
+		if i != at && !m.heads[i].below(id) {
+			return at, false
+		}
+	}
+	return at, true
+}
+
+// skip skips n documents, and returns how many of n are left if there are not so many. It reads no ids
+// of pages that it skips as a whole.
+func (m *merger) skip(n int) (int, error) {
+	for n > 0 && len(m.heads) > 0 {
+		at, alone := m.top()
+		if h := &m.heads[at]; alone {
+			page := int(h.docs[0]) / perPage
+			of := sort.Search(len(h.docs), func(j int) bool { return int(h.docs[j])/perPage < page })
+			of = min(of, n)
+			n -= of
+			m.drop(at, of)
+			continue
+		}
+		if _, _, err := m.next(n); err != nil {
+			return 0, err
+		}
+		n--
+	}
+	return n, nil
+}
+
+func (m *merger) drop(at, n int) {
+	if m.heads[at].docs = m.heads[at].docs[n:]; len(m.heads[at].docs) == 0 {
+		m.heads = slices.Delete(m.heads, at, at+1)
+	}
+}
+
+// next returns the next id. ahead is how many ids the caller wants: their pages are read together.
+func (m *merger) next(ahead int) (id string, ok bool, err error) {
+	if len(m.heads) == 0 {
+		return "", false, nil
+	}
+	at, alone := m.top()
+	lowest := m.heads[at].lowest()
+	missing := false
+	for i := range m.heads {
+		h := &m.heads[i]
+		if i != at && (alone || h.below(lowest)) {
+			continue
+		}
+		found, err := h.id(int(h.docs[0]))
+		switch {
+		case errors.Is(err, errMissing):
+			missing = true
+			if i == at {
+				h.want(ahead)
+			}
+		case err != nil:
+			return "", false, err
+		case !ok || found > id:
+			id, ok, at = found, true, i
+		}
+	}
+	if missing {
+		return "", false, errMissing
+	}
+	m.drop(at, 1)
+	return id, ok, nil
+}
+
+// maxAhead limits the pages of ids that are read ahead.
+const maxAhead = 64
+
+// want asks for the pages of the next ids.
+func (h *head) want(ids int) {
+	pages := 0
+	for i, last := 0, -1; i < min(ids, len(h.docs)) && pages < maxAhead; i++ {
+		if n := h.idPage(int(h.docs[i])); n != last {
+			_, _ = h.page(n) // records that it is missing
+			last = n
+			pages++
+		}
+	}
+}

@@ -1,0 +1,258 @@
+// Package textindex is an inverted index of texts. It is pure: it neither reads nor writes storage.
+//
+// A segment is an immutable index of up to MaxDocs documents, encoded as numbered pages. Page 0 is its
+// header. It names the first key of every page of the dictionary, and the first id of every page of
+// ids. A key of the dictionary is a kind and a term; its value is the set of the documents that have
+// it. Small sets are in the dictionary, others in pages of their own. So a search reads only the pages
+// of its terms, and of the ids that it returns.
+//
+// A prefix that many words have is a key, too, with the union of their sets: a search for a prefix
+// of one letter reads one set. Documents are in the order of their ids.
+//
+// Pages come from storage that may be damaged. No content of a page makes a function panic.
+package textindex
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"sort"
+	"strings"
+)
+
+const (
+	// MaxDocs limits the documents of a segment.
+	MaxDocs = 1 << 16
+	// MaxPage is the size that pages of the dictionary and of sets do not exceed, except for one
+	// large key. A header can be larger.
+	MaxPage = 16 << 10
+
+	magic   = "ptx1"
+	perPage = 256 // ids
+)
+
+// kind is the first byte of a key.
+type kind byte
+
+// The kinds of keys. The key of a prefix belongs to the words of the kind before it.
+const (
+	inText kind = 'a' + iota
+	textPrefix
+	inTitle
+	titlePrefix
+	tagged
+)
+
+func (k kind) key(term string) string { return string(rune(k)) + term }
+
+// ErrDamaged is the error of pages with an impossible content.
+var ErrDamaged = errors.New("the text index is damaged")
+
+func damaged(what string) error { return fmt.Errorf("%w: %s", ErrDamaged, what) }
+
+// Segment is the decoded header of a segment.
+type Segment struct {
+	docs      int
+	last      string   // the last id
+	firstKeys []string // of the pages of the dictionary
+	firstIDs  []string // of the pages of ids
+}
+
+// Docs returns the number of documents, with those that are deleted.
+func (s *Segment) Docs() int { return s.docs }
+
+// Open decodes page 0 of a segment.
+func Open(header []byte) (*Segment, error) {
+	header, err := unseal(header)
+	if err != nil {
+		return nil, err
+	}
+	r := reader{text: string(header)}
+	if r.take(len(magic)) != magic {
+		return nil, damaged("a header")
+	}
+	s := &Segment{docs: r.number(MaxDocs)}
+	s.last = r.str()
+	s.firstKeys = r.strs()
+	s.firstIDs = r.strs()
+	if r.bad || r.text != "" || s.docs == 0 || len(s.firstIDs) != (s.docs+perPage-1)/perPage ||
+		!slices.IsSorted(s.firstKeys) || !slices.IsSorted(s.firstIDs) {
+		return nil, damaged("a header")
+	}
+	return s, nil
+}
+
+// encode returns the header.
+func (s *Segment) encode() []byte {
+	out := append([]byte(nil), magic...)
+	out = binary.AppendUvarint(out, uint64(s.docs)) // a length
+	out = appendStr(out, s.last)
+	for _, list := range [][]string{s.firstKeys, s.firstIDs} {
+		out = binary.AppendUvarint(out, uint64(len(list)))
+		for _, text := range list {
+			out = appendStr(out, text)
+		}
+	}
+	return out
+}
+
+// pages is the number of pages of the header, the dictionary and the ids. Those of sets follow.
+func (s *Segment) pages() int { return 1 + len(s.firstKeys) + len(s.firstIDs) }
+
+// keyPage returns the page of the dictionary that has the key, or where it would be.
+func (s *Segment) keyPage(key string) int {
+	return max(1, sort.Search(len(s.firstKeys), func(i int) bool { return s.firstKeys[i] > key }))
+}
+
+// idPage returns the page with the id of a document.
+func (s *Segment) idPage(doc int) int { return 1 + len(s.firstKeys) + doc/perPage }
+
+var checksums = crc32.MakeTable(crc32.Castagnoli)
+
+// seal appends a checksum to a page.
+func seal(page []byte) []byte {
+	return binary.LittleEndian.AppendUint32(page, crc32.Checksum(page, checksums))
+}
+
+// unseal removes the checksum, and returns an error if it does not fit.
+func unseal(page []byte) ([]byte, error) {
+	n := len(page) - 4
+	if n < 0 || binary.LittleEndian.Uint32(page[n:]) != crc32.Checksum(page[:n], checksums) {
+		return nil, damaged("the checksum of a page does not fit")
+	}
+	return page[:n], nil
+}
+
+// reader decodes numbers and texts. After the first error it returns zero values.
+type reader struct {
+	text string
+	bad  bool
+}
+
+func (r *reader) take(n int) string {
+	if r.bad || n < 0 || n > len(r.text) {
+		r.bad = true
+		return ""
+	}
+	out := r.text[:n]
+	r.text = r.text[n:]
+	return out
+}
+
+// number decodes a number of at most most.
+func (r *reader) number(most int) int {
+	n, shift := uint64(0), 0
+	for i := 0; i < len(r.text) && i < binary.MaxVarintLen32; i++ {
+		c := r.text[i]
+		n |= uint64(c&0x7f) << shift
+		if c < 0x80 {
+			if n > uint64(most) { // a limit
+				break
+			}
+			r.text = r.text[i+1:]
+			return int(n) // at most most
+		}
+		shift += 7
+	}
+	r.bad = true
+	return 0
+}
+
+func (r *reader) str() string { return r.take(r.number(len(r.text))) }
+
+func (r *reader) strs() []string {
+	n := r.number(len(r.text)) // each one takes a byte at least
+	if r.bad {
+		return nil
+	}
+	out := make([]string, 0, n)
+	for range n {
+		out = append(out, r.str())
+	}
+	return out
+}
+
+func appendStr(out []byte, s string) []byte {
+	return append(binary.AppendUvarint(out, uint64(len(s))), s...)
+}
+
+// appendShared appends a text as the length of what it shares with the one before, and the rest.
+func appendShared(out []byte, before, s string) []byte {
+	n := shared(before, s)
+	out = binary.AppendUvarint(out, uint64(n)) // a length
+	return appendStr(out, s[n:])
+}
+
+func shared(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// shared decodes what appendShared appended.
+func (r *reader) shared(before string) string {
+	n := r.number(len(before))
+	rest := r.str()
+	if n == 0 {
+		return rest
+	}
+	return before[:n] + rest
+}
+
+// decodeIDs decodes a page of ids.
+func decodeIDs(page []byte) ([]string, error) {
+	r := reader{text: string(page)}
+	var out []string
+	before := ""
+	for r.text != "" && !r.bad && len(out) < perPage {
+		before = r.shared(before)
+		out = append(out, before)
+	}
+	if r.bad || r.text != "" {
+		return nil, damaged("a page of ids")
+	}
+	return out, nil
+}
+
+// entry is an entry of the dictionary.
+type entry struct {
+	key    string
+	inline string // the set, if it is in the dictionary
+	page   int    // of the set, if it is not 0
+	offset int
+	length int
+}
+
+// next decodes an entry of the dictionary.
+func (r *reader) next(before string) (e entry) {
+	e.key = r.shared(before)
+	if e.page = r.number(1 << 30); e.page == 0 {
+		e.inline = r.str()
+		return e
+	}
+	e.offset, e.length = r.number(1<<30), r.number(1<<30)
+	return e
+}
+
+// scan calls fn for the entries of a page of the dictionary from a key on, until it returns false.
+func scan(page []byte, from string, fn func(entry) bool) error {
+	r := reader{text: string(page)}
+	for before := ""; r.text != ""; {
+		e := r.next(before)
+		if r.bad || e.key <= before { // no key is empty
+			return damaged("a page of the dictionary")
+		}
+		before = e.key
+		if e.key >= from && !fn(e) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// isPrefix reports whether the key continues the prefix.
+func (e *entry) isPrefix(prefix string) bool { return strings.HasPrefix(e.key, prefix) }
