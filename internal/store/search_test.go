@@ -472,7 +472,7 @@ func TestUpgradeIndexesOldProposals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := slices.IndexFunc(files, func(f schemaFile) bool { return f.name == "0027_search.sql" })
+	at := slices.IndexFunc(files, func(f schemaFile) bool { return f.name == "0028_search.sql" })
 	for name, o := range map[string]Options{"sqlite": {Dir: t.TempDir()}, "postgres": {URL: pgtest.URL(t)}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
