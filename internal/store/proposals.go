@@ -80,10 +80,7 @@ func (t *tx) apply(cur *proposal.Current, c *proposal.Change, by identity.Princi
 		t.countProposal(old, -1)
 		t.countProposal(p, +1)
 	}
-	t.set(rowKey{p.Org, p.ID, ""}, &setProposals, setProposal,
-		p.Org, p.ID, string(p.Status), string(p.Category), p.Priority.Rank(), micros(p.UpdatedAt), p.VotesFor,
-		p.VotesAgainst, p.VotesFor-p.VotesAgainst, p.Version, p.FollowupID, p.ResolutionNote, p.AgentsFor,
-		p.AgentsAgainst, p.DuplicateOf)
+	t.setProposal(p)
 	if p.Title != old.Title || p.Problem != old.Problem || p.SuggestedFix != old.SuggestedFix {
 		t.exec(`UPDATE proposals SET title = $3, problem = $4, suggested_fix = $5, text_version = $6
 			WHERE org_id = $1 AND id = $2`, p.Org, p.ID, p.Title, p.Problem, p.SuggestedFix, p.TextVersion)
