@@ -197,6 +197,13 @@ func (u *usage) limit() string {
 	return "waits for " + u.waits
 }
 
+func plural(nodes int) string {
+	if nodes == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", nodes)
+}
+
 // compareClusters measures all clusters in turn and returns their median costs.
 func compareClusters(ctx context.Context, set settings, clusters []*cluster, what string) ([]cost, error) {
 	micros, last := make([][]float64, len(clusters)), make([]usage, len(clusters))
@@ -220,13 +227,13 @@ func compareClusters(ctx context.Context, set settings, clusters []*cluster, wha
 	var out []cost
 	for i, c := range clusters {
 		u := &last[i]
-		l := cost{Engine: "postgres", Micros: median(micros[i]), Name: fmt.Sprintf(
-			"%s: processor time of the database, %d nodes; %.0f/s, %.1f processors for the database and %.1f for the nodes, limited by %s",
-			what, len(c.nodes), u.rate, u.database, u.nodes, u.limit())}
+		l := cost{Engine: "postgres", Micros: median(micros[i])}
+		l.Name = fmt.Sprintf("the database, for a %s with %s (%.0f/s; processors: database %.1f, nodes %.1f; limit: %s)",
+			what, plural(len(c.nodes)), u.rate, u.database, u.nodes, u.limit())
 		if i == len(clusters)-1 {
 			g := median(growth[i])
 			l.Target, l.Verdict = fmt.Sprintf("≤ +%.0f %%", 100*(maxNodeGrowth-1)), verdict(g <= maxNodeGrowth)
-			l.Name += fmt.Sprintf("; %+.0f %%", 100*(g-1))
+			l.Name += fmt.Sprintf(", %+.0f %%", 100*(g-1))
 		}
 		out = append(out, l)
 	}

@@ -154,9 +154,11 @@ func retryable(err error) bool {
 	case "40001", "40P01": // serialization failure, deadlock
 		return true
 	case "23505":
-		// Two concurrent writes of the same idempotency key, fingerprint, public name or
-		// principal: the next try finds what the other one wrote.
-		unique := []string{"idempotency_pkey", "friction_pkey", "agents_public_name", "principals_pkey"}
+		// Two concurrent writes of the same idempotency key, fingerprint, public name, principal or
+		// owner of a text index: the next try finds what the other one wrote.
+		unique := []string{
+			"idempotency_pkey", "friction_pkey", "agents_public_name", "principals_pkey", "search_orgs_pkey",
+		}
 		return slices.Contains(unique, pg.ConstraintName)
 	}
 	return false

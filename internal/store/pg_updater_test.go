@@ -158,7 +158,11 @@ var mixedCommands = []command{
 	func(v *voting) (proposal.Outcome, error) { // the original is a duplicate itself
 		return v.resolve(v.ids[2], proposal.Resolution{Status: proposal.Rejected, DuplicateOf: v.ids[3], Note: "the same"})
 	},
-	voteBy("ann", 4, proposal.For, ""),
+	func(v *voting) (proposal.Outcome, error) {
+		e := proposal.Edit{Priority: new(proposal.High), Category: new(proposal.Security)}
+		return v.svc.Edit(v.Context(), v.as("root", identity.ChangeProposal), v.ids[4], e)
+	},
+	voteBy("ann", 4, proposal.For, ""), // the edit is kept
 }
 
 // outcome is the result of a command, comparable between stores.

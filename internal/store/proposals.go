@@ -110,9 +110,7 @@ func (t *tx) updateProposal(old, p *proposal.Proposal) {
 	case t.d == &postgresDialect || p.Status != old.Status || p.Category != old.Category ||
 		p.Priority != old.Priority || p.FollowupID != old.FollowupID || p.ResolutionNote != old.ResolutionNote ||
 		p.DuplicateOf != old.DuplicateOf:
-		t.set(rowKey{p.Org, p.ID, ""}, &setProposals, setProposal,
-			p.Org, p.ID, string(p.Status), string(p.Category), p.Priority.Rank(), micros(p.UpdatedAt), p.VotesFor,
-			p.VotesAgainst, score, p.Version, p.FollowupID, p.ResolutionNote, p.AgentsFor, p.AgentsAgainst, p.DuplicateOf)
+		t.setProposal(p)
 	case score != old.VotesFor-old.VotesAgainst:
 		t.exec(`UPDATE proposals SET updated_at = $3, votes_for = $4, votes_against = $5, version = $6, agents_for = $7,
 				agents_against = $8, score = $9

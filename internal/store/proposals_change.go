@@ -84,12 +84,21 @@ func (r aloneReader) original(ctx context.Context, c *change) (*proposal.Proposa
 	return &found[0], nil
 }
 
-const setProposal = `UPDATE proposals SET status = $3, category = $4, priority = $5, updated_at = $6, votes_for = $7,
+// setProposal queues the update of a proposal's row, except for its text. It sets all columns: of
+// several changes in a batch only the last is written.
+func (t *tx) setProposal(p *proposal.Proposal) {
+	t.set(rowKey{p.Org, p.ID, ""}, &setProposals, wholeProposal,
+		p.Org, p.ID, string(p.Status), string(p.Category), p.Priority.Rank(), micros(p.UpdatedAt), p.VotesFor,
+		p.VotesAgainst, p.VotesFor-p.VotesAgainst, p.Version, p.FollowupID, p.ResolutionNote, p.AgentsFor,
+		p.AgentsAgainst, p.DuplicateOf)
+}
+
+const wholeProposal = `UPDATE proposals SET status = $3, category = $4, priority = $5, updated_at = $6, votes_for = $7,
 		votes_against = $8, score = $9, version = $10, followup_id = $11, resolution_note = $12, agents_for = $13,
 		agents_against = $14, duplicate_of = $15
 	WHERE org_id = $1 AND id = $2`
 
-// setProposals is setProposal for many rows on PostgreSQL, which must be locked. It looks up each in
+// setProposals is wholeProposal for many rows on PostgreSQL, which must be locked. It looks up each in
 // the primary key, whatever PostgreSQL knows about the table; OFFSET 0 keeps the planner from another
 // order.
 var setProposals = many{
