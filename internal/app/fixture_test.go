@@ -40,12 +40,15 @@ type kept struct {
 	Reads map[string]json.RawMessage // what the interface returned, by path
 }
 
-// bookkeeping is not the program's data: it changes with every migration and start.
-var bookkeeping = map[string]bool{"schema_migrations": true, "nodes": true}
+// bookkeeping is not the program's data: it changes with every migration and start, or by itself.
+var bookkeeping = map[string]bool{
+	"schema_migrations": true, "nodes": true,
+	"search_orgs": true, "search_segments": true, "search_pages": true, "search_waiting": true,
+}
 
 // changedLater names tables whose number of rows a later migration changes on purpose,
 // with the first schema in which it does.
-var changedLater = map[string]int{}
+var changedLater = map[string]int{"proposal_search": 27, "proposal_search_docsize": 27}
 
 func TestStoresOfEveryRelease(t *testing.T) {
 	t.Parallel()
