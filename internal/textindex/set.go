@@ -81,24 +81,6 @@ func (s Set) all() iter.Seq[int] {
 	}
 }
 
-// below returns the last document before doc, or -1.
-func (s Set) below(doc int) int {
-	if doc <= 0 {
-		return -1
-	}
-	i := (doc - 1) / 64
-	w := s[i] << (63 - (doc-1)%64) >> (63 - (doc-1)%64)
-	for {
-		if w != 0 {
-			return i*64 + 63 - bits.LeadingZeros64(w)
-		}
-		if i--; i < 0 {
-			return -1
-		}
-		w = s[i]
-	}
-}
-
 // The forms of an encoded set.
 const (
 	members = iota // the differences between consecutive members
