@@ -31,9 +31,12 @@ type settings struct {
 	rounds    int
 	writeRate int // writes per second for "list under writes"
 	json      bool
-	only      string // a name of parts, "nodes" or "auth"; empty: all
+	only      string // one of onlyNames; empty: all
 	base      string // revision to compare with, instead of the limits
 }
+
+// onlyNames are what can be measured alone.
+var onlyNames = []string{"proposals", "a2a", "work", "events", "live", "backup", "nodes", "auth", "search"}
 
 func main() {
 	// The same program runs the other roles, each in its own process.
@@ -80,7 +83,7 @@ func parse(args []string) (settings, error) {
 	duration := fs.Duration("duration", 3*time.Second, "length of one measurement")
 	rounds := fs.Int("rounds", 5, "measurements of each side; the median counts")
 	rate := fs.Int("writes", 100, "proposals and votes written per second for 'list under writes'")
-	only := fs.String("only", "", "measure proposals, a2a, work, events, live, backup, nodes or auth alone")
+	only := fs.String("only", "", "measure one of "+strings.Join(onlyNames, ", ")+" alone")
 	asJSON := fs.Bool("json", false, "print JSON instead of a table")
 	base := fs.String("base", "", "compare every hot path with this git `revision` instead of the limits, "+
 		"in alternating rounds (10 of 700ms each with 10000 proposals, unless given)")
@@ -112,10 +115,8 @@ func parse(args []string) (settings, error) {
 		engines: strings.Split(*engine, ","), duration: *duration, rounds: max(1, *rounds),
 		writeRate: *rate, json: *asJSON, only: *only, base: *base,
 	}
-	if set.only != "" && !slices.Contains([]string{
-		"proposals", "a2a", "work", "events", "live", "backup", "nodes", "auth",
-	}, set.only) {
-		return set, fmt.Errorf("-only %s: use proposals, a2a, work, events, live, backup, nodes or auth", set.only)
+	if set.only != "" && !slices.Contains(onlyNames, set.only) {
+		return set, fmt.Errorf("-only %s: use one of %s", set.only, strings.Join(onlyNames, ", "))
 	}
 	for _, s := range strings.Split(*rows, ",") {
 		n, err := strconv.Atoi(s)
@@ -157,16 +158,20 @@ func run(ctx context.Context, set settings) error {
 	}
 	var all report
 	for _, engine := range set.engines {
-		if set.only != "" && set.only != "auth" {
-			continue
+		for name, measure := range map[string]func(context.Context, settings, string) ([]cost, error){
+			"auth": measureAuth, "search": measureSearch,
+		} {
+			if set.only != "" && set.only != name {
+				continue
+			}
+			costs, err := measure(ctx, set, engine)
+			if err != nil {
+				return fmt.Errorf("%s: %w", engine, err)
+			}
+			all.Costs = append(all.Costs, costs...)
 		}
-		costs, err := measureAuth(ctx, set, engine)
-		if err != nil {
-			return fmt.Errorf("%s: %w", engine, err)
-		}
-		all.Costs = append(all.Costs, costs...)
 	}
-	if set.only != "auth" {
+	if set.only != "auth" && set.only != "search" {
 		if err := all.compare(ctx, set); err != nil {
 			return err
 		}

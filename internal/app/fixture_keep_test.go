@@ -190,7 +190,7 @@ func (s *Server) settle(t *testing.T) {
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		_, body := get(t, s.URL()+"/api/v1/orgs/main/a2a/tasks", s.First().Secret)
 		if strings.Contains(body, `"completed"`) && strings.Contains(body, `"working"`) &&
-			countRows(t, s.cfg)["proposal_search"] > 0 && countRows(t, s.cfg)["event_subjects"] > 0 &&
+			countRows(t, s.cfg)["search_waiting"] == 0 && countRows(t, s.cfg)["event_subjects"] > 0 &&
 			countRows(t, s.cfg)["webhook_deliveries"] > 0 {
 			return
 		}

@@ -40,12 +40,15 @@ type kept struct {
 	Reads map[string]json.RawMessage // what the interface returned, by path
 }
 
-// bookkeeping is not the program's data: it changes with every migration and start.
-var bookkeeping = map[string]bool{"schema_migrations": true, "nodes": true}
+// bookkeeping is not the program's data: it changes with every migration and start, or by itself.
+var bookkeeping = map[string]bool{
+	"schema_migrations": true, "nodes": true,
+	"search_orgs": true, "search_segments": true, "search_pages": true, "search_waiting": true,
+}
 
 // changedLater names tables whose number of rows a later migration changes on purpose,
 // with the first schema in which it does.
-var changedLater = map[string]int{}
+var changedLater = map[string]int{"proposal_search": 27, "proposal_search_docsize": 27}
 
 func TestStoresOfEveryRelease(t *testing.T) {
 	t.Parallel()
@@ -303,9 +306,7 @@ func countRows(t *testing.T, cfg config.Config) map[string]int64 {
 	}
 	each(`SELECT name FROM sqlite_master WHERE type = 'table'`, func(s *sqlite.Stmt) { names = append(names, s.ColumnText(0)) })
 	for _, name := range names {
-		// The tables of the text index change with its merges; its documents do not.
-		if strings.HasPrefix(name, "sqlite_") || strings.HasPrefix(name, "proposal_search_") &&
-			name != "proposal_search_docsize" {
+		if strings.HasPrefix(name, "sqlite_") {
 			continue
 		}
 		each(`SELECT count(*) FROM `+name, func(s *sqlite.Stmt) { out[name] = s.ColumnInt64(0) })

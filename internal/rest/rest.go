@@ -53,8 +53,7 @@ type Options struct {
 	KeepAlive, Recheck time.Duration
 	// Ready reports whether the server can handle requests. Nil means always ready.
 	Ready func(ctx context.Context) error
-	// SearchWaiting returns how many proposals the text index lacks if they are many, for /readyz. Nil
-	// means none.
+	// SearchWaiting returns how many proposals the text index lacks, for /readyz. Nil means none.
 	SearchWaiting func() int64
 	// Metrics serves /metrics. Nil means the route does not exist.
 	Metrics http.Handler

@@ -95,6 +95,7 @@ func static(contentType string, body []byte) http.Handler {
 }
 
 func ready(o Options) http.Handler {
+	const fewWaiting = 2000 // there are always some
 	ok := static("application/json", []byte(`{"status":"ready"}`+"\n"))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if o.Ready != nil {
@@ -104,7 +105,7 @@ func ready(o Options) http.Handler {
 			}
 		}
 		if o.SearchWaiting != nil {
-			if n := o.SearchWaiting(); n > 0 {
+			if n := o.SearchWaiting(); n > fewWaiting {
 				static("application/json", fmt.Appendf(nil, `{"status":"ready","search_waiting":%d}`+"\n", n)).ServeHTTP(w, r)
 				return
 			}

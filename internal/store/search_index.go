@@ -241,14 +241,8 @@ func (x *searchIndex) readPages(
 	return nil
 }
 
-// SearchWaiting returns how many proposals wait to be indexed, as of a moment ago. If they are few, it
-// returns 0: searches do not notice them.
-func (s *Store) SearchWaiting() int64 {
-	if n := s.search.waiting.Load(); n > manyUnindexed {
-		return n
-	}
-	return 0
-}
+// SearchWaiting returns how many proposals wait to be indexed, as of a moment ago.
+func (s *Store) SearchWaiting() int64 { return max(0, s.search.waiting.Load()) }
 
 // start begins to index in the background.
 func (x *searchIndex) start() {

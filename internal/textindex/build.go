@@ -51,11 +51,8 @@ func encode(ids []string, all map[kind]postings) [][]byte {
 	w := &writer{ids: ids, entries: map[kind][]written{}}
 	for k, p := range all {
 		for _, term := range p.terms() {
-			s := newSet(len(ids))
-			for _, doc := range p[term].docs {
-				s.Add(int(doc))
-			}
-			w.entries[k] = append(w.entries[k], written{term, EncodeSet(s, len(ids))})
+			list := p[term].docs
+			w.entries[k] = append(w.entries[k], written{term, encodeList(list, len(ids)), list})
 		}
 	}
 	return w.finish()
@@ -97,6 +94,7 @@ type writer struct {
 type written struct {
 	term string
 	set  []byte
+	docs []uint16 // nil for prefixes
 }
 
 // finish returns the pages.
@@ -185,8 +183,9 @@ func (w *writer) addPrefixes(words, prefixes kind) {
 func (w *writer) union(words []written, prefixes kind, into Set) {
 	if len(words) <= manyWords {
 		for _, e := range words {
-			s, _ := DecodeSet(e.set, len(w.ids)) // encode has made it
-			into.or(s)
+			for _, doc := range e.docs {
+				into.Add(int(doc))
+			}
 		}
 		return
 	}
@@ -201,7 +200,7 @@ func (w *writer) union(words []written, prefixes kind, into Set) {
 		words = words[end:]
 	}
 	if n > 0 {
-		w.entries[prefixes] = append(w.entries[prefixes], written{prefix, EncodeSet(all, len(w.ids))})
+		w.entries[prefixes] = append(w.entries[prefixes], written{prefix, EncodeSet(all, len(w.ids)), nil})
 	}
 	into.or(all)
 }

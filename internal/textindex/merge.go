@@ -44,16 +44,15 @@ func (v *View) copyTo(all map[kind]postings, e *entry, places []int32) error {
 	if to == nil {
 		return nil
 	}
-	set, err := v.setOf(e)
+	data, err := v.dataOf(e)
 	if err != nil {
 		return err
 	}
-	for doc := range set.all() {
+	return eachDoc(data, v.docs, func(doc int) {
 		if place := places[doc]; place >= 0 {
 			to.add(e.key[1:], int(place))
 		}
-	}
-	return nil
+	})
 }
 
 // mergeIDs returns the ids of the new segment, and the place of each document in it, or -1.

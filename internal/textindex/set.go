@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"iter"
 	"math/bits"
+	"slices"
 )
 
 // Set is a set of documents of a segment, as a bitmap.
@@ -80,24 +81,6 @@ func (s Set) all() iter.Seq[int] {
 	}
 }
 
-// below returns the last document before doc, or -1.
-func (s Set) below(doc int) int {
-	if doc <= 0 {
-		return -1
-	}
-	i := (doc - 1) / 64
-	w := s[i] << (63 - (doc-1)%64) >> (63 - (doc-1)%64)
-	for {
-		if w != 0 {
-			return i*64 + 63 - bits.LeadingZeros64(w)
-		}
-		if i--; i < 0 {
-			return -1
-		}
-		w = s[i]
-	}
-}
-
 // The forms of an encoded set.
 const (
 	members = iota // the differences between consecutive members
@@ -131,6 +114,51 @@ func EncodeSet(s Set, docs int) []byte {
 		out = binary.LittleEndian.AppendUint64(out, w)
 	}
 	return out[:size+1]
+}
+
+// encodeList is EncodeSet for a list of documents, which it sorts. Most sets are small: a bitmap would
+// take longer to clear than the list to encode.
+func encodeList(list []uint16, docs int) []byte {
+	if len(list) > docs/16 {
+		s := newSet(docs)
+		for _, doc := range list {
+			s.Add(int(doc))
+		}
+		return EncodeSet(s, docs)
+	}
+	slices.Sort(list)
+	out := append(make([]byte, 0, 2*len(list)+1), members)
+	last := uint16(0)
+	for _, doc := range list {
+		out = binary.AppendUvarint(out, uint64(doc-last))
+		last = doc
+	}
+	return out
+}
+
+// eachDoc calls fn for the documents of an encoded set, without a bitmap if there are few.
+func eachDoc(data []byte, docs int, fn func(doc int)) error {
+	if len(data) == 0 || data[0] != members {
+		s, err := DecodeSet(data, docs)
+		if err != nil {
+			return err
+		}
+		for doc := range s.all() {
+			fn(doc)
+		}
+		return nil
+	}
+	doc := uint64(0)
+	for data = data[1:]; len(data) > 0; {
+		diff, n := binary.Uvarint(data)
+		if n <= 0 || diff >= uint64(docs)-doc { // doc is below docs
+			return damaged("a set")
+		}
+		doc += diff
+		fn(int(doc)) // below docs
+		data = data[n:]
+	}
+	return nil
 }
 
 // DecodeSet reverses EncodeSet. An empty text is the empty set.

@@ -106,6 +106,15 @@ func only(err error) error {
 
 // setOf returns the set of an entry.
 func (v *View) setOf(e *entry) (Set, error) {
+	data, err := v.dataOf(e)
+	if err != nil {
+		return nil, err
+	}
+	return DecodeSet(data, v.docs)
+}
+
+// dataOf returns the encoded set of an entry.
+func (v *View) dataOf(e *entry) ([]byte, error) {
 	data := []byte(e.inline)
 	if e.page != 0 {
 		if e.page < v.Segment.pages() {
@@ -120,7 +129,7 @@ func (v *View) setOf(e *entry) (Set, error) {
 		}
 		data = page[e.offset : e.offset+e.length]
 	}
-	return DecodeSet(data, v.docs)
+	return data, nil
 }
 
 // withPrefix returns the documents with a word that has the prefix.
