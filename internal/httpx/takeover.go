@@ -19,7 +19,7 @@ import (
 // done for the request afterwards.
 func (rt *Router) Stream(r *http.Request, run func()) {
 	x := exchangeOf(r.Context())
-	if x == nil || !x.canTakeOver() {
+	if x == nil || !x.canTakeOver() || !rt.streams.add(x) {
 		run()
 		return
 	}
@@ -29,6 +29,7 @@ func (rt *Router) Stream(r *http.Request, run func()) {
 	x.rec.takeOver = func() *takenConn { return rt.takeOver(x, r, taken) }
 	go func() {
 		defer func() {
+			defer rt.streams.remove(x)
 			x.rec.takeOver = nil
 			p := recover()
 			if x.taken == nil {
@@ -45,6 +46,19 @@ func (rt *Router) Stream(r *http.Request, run func()) {
 		if p != nil {
 			panic(p)
 		}
+	}
+}
+
+// Aside runs f in another goroutine and waits for it. A stream calls it for what needs a deep stack
+// now and then, so that its own stays small.
+func Aside(f func()) {
+	over := make(chan any, 1)
+	go func() {
+		defer func() { over <- recover() }()
+		f()
+	}()
+	if p := <-over; p != nil {
+		panic(p)
 	}
 }
 
@@ -69,16 +83,11 @@ func (rt *Router) takeOver(x *exchange, r *http.Request, taken chan<- struct{}) 
 		k.Keep()
 	}
 	// Release what refers to the buffers of net/http.
-	x.rec.ResponseWriter, x.taken = c, c
-	r.Body, x.request.Body, x.body = http.NoBody, http.NoBody, nil
-	if !rt.streams.add(x) {
-		_ = conn.Close()
-		c.err = net.ErrClosed
-	}
+	rt.streams.take(x, c)
+	x.rec.ResponseWriter = c
+	r.Body, x.body, x.request = http.NoBody, nil, r
 	_ = conn.SetWriteDeadline(time.Now().Add(sseDeadline))
-	if c.err == nil {
-		_, c.err = conn.Write(head)
-	}
+	_, c.err = conn.Write(head)
 	close(taken)
 	return c
 }
@@ -104,7 +113,6 @@ func (b *buffer) Write(p []byte) (int, error) {
 
 // endTaken ends a stream that has taken over its connection. p is the value of a panic.
 func (rt *Router) endTaken(x *exchange, r *http.Request, p any) {
-	defer rt.streams.remove(x)
 	if p != nil {
 		_ = rt.survive(x, r, p) // the stream has begun, so there is nothing to respond
 	}
@@ -206,7 +214,8 @@ func (c *takenConn) end(complete bool) {
 	_ = c.conn.Close()
 }
 
-// streams are those that have taken over their connections. The HTTP server no longer knows them.
+// streams are those that take over their connections, from before they do: the HTTP server does not
+// know them afterwards.
 type streams struct {
 	over   context.Context // ends when they are cut off
 	cut    context.CancelFunc
@@ -221,12 +230,25 @@ func newStreams() *streams {
 	return &streams{over: over, cut: cut, open: map[*exchange]struct{}{}, empty: make(chan struct{})}
 }
 
-// add adds a stream. It returns false if the server has stopped.
+// add adds a stream. It returns false after CloseStreams.
 func (s *streams) add(x *exchange) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
 	s.open[x] = struct{}{}
-	return !s.closed
+	return true
+}
+
+// take records that a stream has taken over its connection.
+func (s *streams) take(x *exchange, c *takenConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x.taken = c
+	if s.over.Err() != nil {
+		_ = c.conn.Close()
+	}
 }
 
 func (s *streams) remove(x *exchange) {
@@ -263,7 +285,9 @@ func (rt *Router) CloseStreams(ctx context.Context) error {
 	s.cut()
 	s.mu.Lock()
 	for x := range s.open {
-		_ = x.taken.conn.Close() // a write may wait for the client
+		if x.taken != nil {
+			_ = x.taken.conn.Close() // a write may wait for the client
+		}
 	}
 	s.mu.Unlock()
 	<-s.empty
