@@ -135,6 +135,8 @@ var operations = map[string]reports{
 	"claim-tasks": emits(event.AgentPresence),
 	"report-task": emits(event.TaskInputRequired, event.TaskCompleted, event.TaskFailed, event.TaskRejected,
 		event.TaskCanceled),
+	"exchange-work": emits(event.AgentPresence, event.TaskInputRequired, event.TaskCompleted, event.TaskFailed, event.TaskRejected,
+		event.TaskCanceled),
 	"return-task":       silent("the task waits in the queue again; its state does not change"),
 	"retry-push-config": silent(onlyTouches),
 

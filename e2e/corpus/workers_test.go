@@ -49,6 +49,7 @@ func workers(s *session) {
 	s.do("no scope", "ann", claim, `{}`)
 	s.do("another agent", "worker", "POST /api/v1/agents/echo/claim", `{}`)
 	s.do("a report for another agent", "worker", "POST /api/v1/agents/echo/leases/<lease-1>", `{"status":"completed"}`)
+	exchanges(s)
 	s.do("tasks of the org", "root", "GET /api/v1/orgs/workers/a2a/tasks?limit=2", "")
 	s.do("the next page", "root", "GET /api/v1/orgs/workers/a2a/tasks?limit=2&cursor=<id-3>", "")
 	s.do("filters", "root", "GET /api/v1/orgs/workers/a2a/tasks?agent=workers-bot&state=failed", "")
@@ -56,4 +57,22 @@ func workers(s *session) {
 	s.do("one", "root", "GET /api/v1/orgs/workers/a2a/tasks/<id-1>", "")
 	s.do("none", "root", "GET /api/v1/orgs/workers/a2a/tasks/nope", "")
 	s.do("without the scope", "ann", "GET /api/v1/orgs/workers/a2a/tasks", "")
+}
+
+// exchanges covers reports that travel together with claims.
+func exchanges(s *session) {
+	const work = "POST /api/v1/agents/workers-bot/work"
+	s.do("nothing to exchange", "worker", work, `{}`)
+	for _, id := range []string{"x", "y"} {
+		s.quiet("partner", "POST /a2a/workers-bot", call("tasks/send", `{"id":"`+id+`","message":`+hello+`}`))
+	}
+	s.do("claim by an exchange", "worker", work, `{"claim":{"worker":"w","wait_seconds":5,"lease_seconds":600}}`)
+	const reports = `{"reports":[{"lease":"<lease-6>","report":{"status":"completed"}},
+		{"lease":"<lease-1>","report":{"status":"failed"}},{"lease":"<lease-6>","report":{"nope":1}},{"lease":7}],
+		"claim":{"worker":"w","lease_seconds":600}}`
+	s.do("report and claim", "worker", work, reports)
+	s.do("the same reports", "worker", work, reports)
+	s.do("an exchange of everything wrong", "worker", work, `{"reports":{},"claim":{"max":101},"nope":1}`)
+	s.do("an exchange with a key", "worker", work, `{}`, "Idempotency-Key: x")
+	s.do("an exchange for another agent", "worker", "POST /api/v1/agents/echo/work", `{}`)
 }

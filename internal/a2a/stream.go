@@ -58,7 +58,7 @@ func (s *server) stream(c *call) {
 			now = time.Now()
 			if s.recheckDue(checked, now) {
 				checked = now
-				if !c.stillAllowed(c.stream.task) {
+				if !c.allowedAside() {
 					break
 				}
 			}
@@ -169,6 +169,11 @@ func (c *call) closeEnvelope(b []byte) []byte {
 		return b
 	}
 	return append(b, '}')
+}
+
+func (c *call) allowedAside() (allowed bool) {
+	httpx.Aside(func() { allowed = c.stillAllowed(c.stream.task) })
+	return allowed
 }
 
 // stillAllowed reports whether the caller may still read the task's events. Only a refusal ends a

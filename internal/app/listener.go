@@ -313,6 +313,10 @@ func (c *guarded) begin() bool {
 	}
 }
 
+// Keep counts a stream that has taken over the connection: the connection stays busy until it is
+// closed. Package httpx calls it.
+func (c *guarded) Keep() { c.state.Add(1) }
+
 // end marks the end of a request.
 func (c *guarded) end() {
 	c.used.Store(true)

@@ -74,6 +74,7 @@ type Server struct {
 	hookSender *delivery.Client
 	traces     *telemetry.Traces // nil: no spans are exported
 	tracer     *trace.Tracer     // of traces
+	router     *httpx.Router
 	http       *http.Server
 
 	queue       taskMetrics
@@ -347,6 +348,9 @@ func (s *Server) Shutdown() error {
 	s.tasks.Stop() // ends long polls and streams
 	s.webhooks.Stop()
 	err := s.http.Shutdown(ctx)
+	if serr := s.router.CloseStreams(ctx); err == nil {
+		err = serr
+	}
 	if err != nil {
 		cut := fmt.Errorf("requests were still running after %s and were cut off", s.cfg.ShutdownTimeout)
 		err = errors.Join(cut, s.http.Close())

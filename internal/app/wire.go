@@ -49,7 +49,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 	caches := cacheMetrics{metrics}
 	caches.add("tasks", s.tasks.CacheStats)
 	caches.add("agents", s.directory.CacheStats)
-	router := httpx.NewRouter(httpx.Options{
+	s.router = httpx.NewRouter(httpx.Options{
 		Authenticator:    s.auth,
 		Logger:           s.log,
 		AccessLog:        s.cfg.AccessLog,
@@ -65,6 +65,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		ResourceMetadata: s.base() + authserver.ResourceMetadata,
 		Origins:          s.cfg.CORSOrigins,
 	})
+	router := s.router
 	// Several transports publish documents under this path.
 	router.Area(httpx.Area{Programs: true, CrossOrigin: true}, "/.well-known/")
 	admin := identity.NewOrgAdmin(identity.OrgAdminOptions{

@@ -3,6 +3,8 @@ package event
 import (
 	"context"
 	"time"
+
+	"github.com/parley-dev/parley/internal/identity"
 )
 
 // follower is one reader of a stream.
@@ -16,6 +18,38 @@ type follower struct {
 	checked bool // the store has confirmed the position of the reader
 	resets  int  // of the topic, when that was
 	paused  bool // the reader got an Item without an event
+}
+
+// follower returns a reader that has joined the org's topic, or nil after an error, which it yields.
+//
+//go:noinline
+func (s *Service) follower(
+	ctx context.Context, a identity.Access, r Request, yield func(Item, error) bool,
+) *follower {
+	q, err := query(a, r)
+	if err == nil {
+		q.After, err = s.start(ctx, a.Org(), r)
+	}
+	if err != nil {
+		yield(Item{}, err)
+		return nil
+	}
+	q.Limit = MaxLimit
+	return &follower{Service: s, topic: s.hub.join(a.Org()), request: r, query: q, org: a.Org(), yield: yield}
+}
+
+// run yields events until the stream ends. Its frame is small, because it stays on the stack of each
+// waiting reader: the runtime halves a stack only if less than a quarter of it is in use.
+func (f *follower) run(ctx context.Context, idle time.Duration) {
+	defer f.topic.leave()
+	tick := time.NewTicker(idle)
+	defer tick.Stop()
+	for {
+		changed, more := f.deliver(ctx)
+		if !more || changed != nil && !f.wait(ctx, changed, tick.C) {
+			return
+		}
+	}
 }
 
 // deliver yields events after the position of the reader. If there are none, it returns a channel

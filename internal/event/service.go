@@ -391,26 +391,8 @@ func (s *Service) Follow(ctx context.Context, a identity.Access, r Request, idle
 			yield(Item{}, err)
 			return
 		}
-		q, err := query(a, r)
-		if err != nil {
-			yield(Item{}, err)
-			return
-		}
-		if q.After, err = s.start(ctx, a.Org(), r); err != nil {
-			yield(Item{}, err)
-			return
-		}
-		t := s.hub.join(a.Org())
-		defer t.leave()
-		q.Limit = MaxLimit
-		f := follower{Service: s, topic: t, request: r, query: q, org: a.Org(), yield: yield}
-		tick := time.NewTicker(idle)
-		defer tick.Stop()
-		for {
-			changed, more := f.deliver(ctx)
-			if !more || changed != nil && !f.wait(ctx, changed, tick.C) {
-				return
-			}
+		if f := s.follower(ctx, a, r, yield); f != nil {
+			f.run(ctx, idle)
 		}
 	}
 }

@@ -33,6 +33,7 @@ type exchange struct {
 
 	account budget.Account // memory that the request holds
 	body    io.ReadCloser  // the body if it is counted while it is read, else nil
+	taken   *takenConn     // the connection if a stream has taken it over, else nil
 	slow    slowBody
 
 	client  context.Context // the connection's context of a detached request, else nil
@@ -103,6 +104,8 @@ type recorder struct {
 	account *budget.Account // of the request
 	status  int             // 0: nothing was written yet
 	bytes   int64
+	// takeOver, if set, takes over the connection for a stream; see Router.Stream.
+	takeOver func() *takenConn
 }
 
 // WriteHeader records the final status; informational ones may precede it. A handler that fails

@@ -17,6 +17,17 @@ func (rt *Router) finish(x *exchange, r *http.Request) {
 	if p := recover(); p != nil {
 		abort = rt.survive(x, r, p)
 	}
+	if x.taken != nil {
+		return // the stream ends the request
+	}
+	rt.end(x, r)
+	if abort != nil {
+		panic(abort)
+	}
+}
+
+// end gives back what the request holds, counts it and logs it.
+func (rt *Router) end(x *exchange, r *http.Request) {
 	x.account.Close()
 	status := x.rec.status
 	if status == 0 {
@@ -41,9 +52,6 @@ func (rt *Router) finish(x *exchange, r *http.Request) {
 		rt.logRequest(slog.LevelError, "request failed", x, r, status, took)
 	case rt.accessLog:
 		rt.logRequest(slog.LevelInfo, "request", x, r, status, took)
-	}
-	if abort != nil {
-		panic(abort)
 	}
 }
 

@@ -98,6 +98,7 @@ type Router struct {
 	perAddress   *limits[netip.Addr]
 	admission    *admission // nil: no limit
 	parking      *parking
+	streams      *streams
 	shedLogged   atomic.Int64 // when the log last mentioned refusals, in ns
 }
 
@@ -109,7 +110,7 @@ func NewRouter(o Options) *Router {
 		trusted: o.TrustedProxies, recheck: cmp.Or(o.Recheck, RecheckEvery), ids: newRequestIDs(), memory: o.Memory,
 		metadata: o.ResourceMetadata,
 		metrics:  newMetrics(o.Registerer), tracer: o.Tracer, admission: newAdmission(o.MaxRequests),
-		parking: newParking(o.Parked),
+		parking: newParking(o.Parked), streams: newStreams(),
 		hsts:    o.HSTS, vary: varyAuth,
 		perPrincipal: newLimits[identity.Principal]("principal", o.RateLimit),
 		perWorker:    newLimits[identity.Principal]("worker", o.RateLimit*workerFactor),

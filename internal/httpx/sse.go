@@ -10,13 +10,14 @@ import (
 // longer loses its stream.
 const sseDeadline = 30 * time.Second
 
-// SSE writes server-sent events. It holds only the connection: net/http buffers what is written
-// until Flush. The server's write timeout would end a longer stream, so every write sets its own
+// SSE writes server-sent events. It holds only the connection, which buffers what is written until
+// Flush. The server's write timeout would end a longer stream, so every write sets its own
 // deadline.
 type SSE struct {
 	w     http.ResponseWriter
 	rc    *http.ResponseController
-	dirty bool // something is not flushed yet
+	conn  *takenConn // nil: net/http has the connection
+	dirty bool       // something is not flushed yet
 }
 
 // NewSSE starts the response.
@@ -25,8 +26,12 @@ func NewSSE(w http.ResponseWriter) *SSE {
 	h["Content-Type"] = []string{"text/event-stream"}
 	h["Cache-Control"] = noStore
 	h["X-Accel-Buffering"] = []string{"no"} // or nginx would buffer events
+	s := &SSE{w: w, dirty: true}
+	if rec, ok := w.(*recorder); ok && rec.takeOver != nil {
+		s.conn = rec.takeOver()
+	}
 	w.WriteHeader(http.StatusOK)
-	s := &SSE{w: w, rc: http.NewResponseController(w), dirty: true}
+	s.rc = http.NewResponseController(w)
 	s.extend()
 	return s
 }
@@ -113,9 +118,12 @@ func (s *SSE) write(p []byte) error {
 // extend sets the write deadline. Connections without deadlines, as in tests, work too.
 func (s *SSE) extend() { _ = s.rc.SetWriteDeadline(time.Now().Add(sseDeadline)) }
 
-// Flush sends what was written.
+// Flush sends what was written. If there is nothing, it returns an error if the client is gone.
 func (s *SSE) Flush() error {
 	if !s.dirty {
+		if s.conn != nil {
+			return s.conn.alive()
+		}
 		return nil
 	}
 	s.dirty = false

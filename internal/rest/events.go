@@ -147,7 +147,9 @@ func (a *api) listEvents(ctx context.Context, c *call, in *listEventsInput) (*ev
 		if err := a.router.Park(ctx, httpx.Stream); err != nil {
 			return nil, err
 		}
-		return &eventsOutput{Body: func(huma.Context) { a.streamEvents(ctx, c, r) }}, nil
+		return &eventsOutput{Body: func(huma.Context) {
+			a.router.Stream(c.request, func() { a.streamEvents(ctx, c, r) })
+		}}, nil
 	}
 	page, err := a.events.List(ctx, c.Access, r)
 	if err != nil {

@@ -73,29 +73,32 @@ func (a *api) streamEvents(ctx context.Context, c *call, r event.Request) {
 	s.known = r.Start == event.AfterNumber
 	s.tell = r.Start == event.FromNow || r.Start == event.FromTime
 	for item, err := range a.events.Follow(ctx, c.Access, r, min(a.recheck, a.keepAlive)) {
-		if err != nil {
-			s.fail(err)
-			return
-		}
-		if s.sse == nil {
-			s.begin()
-		}
-		s.last, s.known = item.Last, true
-		switch {
-		case item.Event != nil:
-			err = s.event(item.Event)
-		case item.Reset:
-			err = s.reset()
-		default:
-			err = s.pause()
-		}
-		if err != nil {
+		if !s.take(&item, err) {
 			return
 		}
 	}
 	if ctx.Err() == nil {
 		s.end()
 	}
+}
+
+// take writes an item. It returns false if the stream is over.
+func (s *eventStream) take(item *event.Item, err error) bool {
+	if err != nil {
+		s.fail(err)
+		return false
+	}
+	if s.sse == nil {
+		s.begin()
+	}
+	s.last, s.known = item.Last, true
+	switch {
+	case item.Event != nil:
+		return s.event(item.Event) == nil
+	case item.Reset:
+		return s.reset() == nil
+	}
+	return s.pause() == nil
 }
 
 // begin starts the response. From now on the request only waits, most of the time.
@@ -131,7 +134,9 @@ func (s *eventStream) pause() error {
 	now := time.Now()
 	if due(s.checked, now, s.recheck) {
 		s.checked = now
-		if !s.stillAllowed() {
+		allowed := false
+		httpx.Aside(func() { allowed = s.stillAllowed() })
+		if !allowed {
 			return errStreamOver
 		}
 	}

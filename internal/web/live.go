@@ -90,7 +90,7 @@ func (p *Pages) serveLive(w http.ResponseWriter, r *http.Request) {
 		httpx.NewSSE(w)
 		return
 	}
-	s.run()
+	p.router.Stream(r, s.run)
 }
 
 // liveStream is the stream of one page.

@@ -62,26 +62,45 @@ func (e *Error) Error() string {
 	return s
 }
 
+// problem is a problem document (RFC 9457).
+type problem struct {
+	Status    int          `json:"status"`
+	Detail    string       `json:"detail"`
+	Code      string       `json:"code"`
+	RequestID string       `json:"request_id"`
+	Allowed   []string     `json:"allowed"`
+	Scope     string       `json:"scope"`
+	Errors    []FieldError `json:"errors"`
+}
+
+func (p *problem) refusal() Error {
+	return Error{
+		Code: p.Code, Detail: p.Detail, Fields: p.Errors,
+		Allowed: p.Allowed, Scope: p.Scope, RequestID: p.RequestID,
+	}
+}
+
+// UnmarshalJSON reads the problem document of a part of a response.
+func (e *Error) UnmarshalJSON(b []byte) error {
+	var p problem
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*e = p.refusal()
+	e.Status = p.Status
+	return nil
+}
+
 // newError reads a refusal: a problem document (RFC 9457), a JSON-RPC error, or anything else.
 func newError(res *http.Response, body []byte) *Error {
-	var p struct {
-		Detail    string       `json:"detail"`
-		Code      string       `json:"code"`
-		RequestID string       `json:"request_id"`
-		Allowed   []string     `json:"allowed"`
-		Scope     string       `json:"scope"`
-		Errors    []FieldError `json:"errors"`
-	}
+	var p problem
 	e := &Error{}
 	var envelope rpcResponse
 	switch {
 	case json.Unmarshal(body, &envelope) == nil && envelope.Error != nil && envelope.Error.Message != "":
 		e = envelope.Error.refusal()
 	case json.Unmarshal(body, &p) == nil && p.Detail != "":
-		*e = Error{
-			Code: p.Code, Detail: p.Detail, Fields: p.Errors,
-			Allowed: p.Allowed, Scope: p.Scope, RequestID: p.RequestID,
-		}
+		*e = p.refusal()
 	default:
 		e.Location = res.Header.Get("Location")
 	}

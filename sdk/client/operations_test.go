@@ -34,6 +34,8 @@ func operations(c *client.Client) map[string]any {
 		"report-task": c.Worker("x").Report,
 		"return-task": c.Worker("x").Return,
 
+		"exchange-work": c.Worker("x").Exchange,
+
 		"list-own-keys":  c.OwnKeys.List,
 		"create-own-key": c.OwnKeys.Create,
 		"get-own-key":    c.OwnKeys.Get,

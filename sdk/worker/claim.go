@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/parley-dev/parley/sdk/client"
@@ -19,14 +18,17 @@ const (
 func (s *shift) claimLoop(ctx context.Context) error {
 	var pause backoff
 	for ctx.Err() == nil {
-		answer, err := s.claim(ctx, s.room(ctx))
+		s.awaitRoom(ctx)
+		room := s.reserve()
+		answer, err := s.claim(ctx, room)
 		switch {
 		case ctx.Err() != nil:
 			// The server notices that the response was not received, and keeps the task.
 		case err == nil:
 			pause.reset()
-			s.take(answer)
+			s.take(answer.Tasks)
 		default:
+			s.release(room)
 			wait, again := pause.next(err)
 			if !again {
 				return err
@@ -34,29 +36,36 @@ func (s *shift) claimLoop(ctx context.Context) error {
 			s.log.Warn("claim failed; trying again",
 				"agent", s.agent, "in", wait.Round(time.Millisecond), "error", err)
 			sleep(ctx, wait)
+			continue
 		}
+		s.release(room)
 	}
 	return nil
 }
 
-// room waits a moment for a free slot and returns how many there are.
-func (s *shift) room(ctx context.Context) int {
-	n := s.free()
-	if n > 0 {
-		return n
+// awaitRoom waits for a free slot, or until the server has not heard of this worker for a while.
+func (s *shift) awaitRoom(ctx context.Context) {
+	full := time.NewTimer(fullFor)
+	defer full.Stop()
+	for s.free() <= 0 {
+		select {
+		case <-s.freed:
+		case <-ctx.Done():
+			return
+		case <-full.C:
+			left := fullFor - s.outbox.idle()
+			if left <= 0 {
+				return
+			}
+			full.Reset(left)
+		}
 	}
-	select {
-	case <-s.freed:
-	case <-ctx.Done():
-	case <-time.After(fullFor):
-	}
-	return s.free()
 }
 
 func (s *shift) request(most int, wait time.Duration) client.ClaimRequest {
 	return client.ClaimRequest{
-		Worker: s.name, Max: min(most, maxClaim), WaitSeconds: int(wait / time.Second),
-		LeaseSeconds: int(s.lease / time.Second), Capacity: s.capacity, Ack: s.acks,
+		Worker: s.name, Max: most, WaitSeconds: int(wait / time.Second),
+		LeaseSeconds: int(s.lease / time.Second), Capacity: s.capacity, Ack: s.mail.unacknowledged(),
 	}
 }
 
@@ -65,36 +74,41 @@ func (s *shift) claim(ctx context.Context, room int) (*client.Claim, error) {
 	asked, cancel := context.WithTimeout(ctx, claimWait+reportTimeout)
 	defer cancel()
 	if room <= 0 {
-		go func() {
-			select {
-			case <-s.freed:
-				cancel()
-			case <-asked.Done():
-			}
-		}()
+		go s.cancelWhenFree(asked, cancel)
 	}
-	answer, err := s.leases.Claim(asked, s.request(room, claimWait), once)
+	req := s.request(room, claimWait)
+	answer, err := s.leases.Claim(asked, req, once)
 	if err != nil && room <= 0 && s.free() > 0 {
 		return &client.Claim{}, nil // canceled on purpose; the acks go with the next claim
 	}
 	if err == nil {
-		answer.Messages = s.unseen(answer.Messages)
-		s.acks = nil
-		for _, m := range answer.Messages {
-			s.acks = append(s.acks, m.ID)
-		}
+		s.receive(req.Ack, answer.Messages)
 	}
 	return answer, err
 }
 
-// unseen removes messages that were delivered twice.
-func (s *shift) unseen(messages []DirectMessage) []DirectMessage {
-	return slices.DeleteFunc(messages, func(m DirectMessage) bool { return slices.Contains(s.acks, m.ID) })
+func (s *shift) cancelWhenFree(ctx context.Context, cancel context.CancelFunc) {
+	for {
+		select {
+		case <-s.freed:
+			if s.free() > 0 {
+				cancel()
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
-func (s *shift) take(a *client.Claim) {
-	s.inbox.put(a.Messages...)
-	for _, t := range a.Tasks {
+// receive passes on direct messages that have arrived with the response to a request with these
+// acknowledgements.
+func (s *shift) receive(acked []string, messages []DirectMessage) {
+	s.inbox.put(s.mail.receive(acked, messages)...)
+}
+
+func (s *shift) take(tasks []client.ClaimedTask) {
+	for _, t := range tasks {
 		s.begin(t)
 	}
 }

@@ -26,12 +26,16 @@ type fake struct {
 	// return true if they have ended the exchange.
 	before, after func(n int, w http.ResponseWriter) bool
 	claimFails    func(n int, w http.ResponseWriter) bool
+	// exchange, if set, makes the fake a server with exchanges. It is called with the count of
+	// exchanges so far, like before.
+	exchange func(n int, r *client.ExchangeRequest, w http.ResponseWriter) bool
 
 	mu       sync.Mutex
 	tasks    []client.ClaimedTask
 	messages []DirectMessage
 	turns    []Message // for the response to the next report
 	claims   []client.ClaimRequest
+	together []int // number of reports of each exchange
 	tries    int // reports that arrived, heartbeats not counted
 	reports  []client.WorkReport
 	beats    []client.WorkReport
@@ -53,6 +57,7 @@ func newFake(t *testing.T, tasks ...string) *fake {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /api/v1/agents/scout/claim", f.claim)
+	mux.HandleFunc("POST /api/v1/agents/scout/work", f.work)
 	mux.HandleFunc("POST /api/v1/agents/scout/leases/{lease}", f.report)
 	mux.HandleFunc("DELETE /api/v1/agents/scout/leases/{lease}", f.hand)
 	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
@@ -152,6 +157,19 @@ func (f *fake) claim(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.mu.Lock()
+	out := f.grant(&req)
+	f.mu.Unlock()
+	if len(out.Tasks)+len(out.Messages) == 0 && req.WaitSeconds > 0 {
+		select {
+		case <-r.Context().Done():
+		case <-time.After(time.Duration(req.WaitSeconds) * time.Second):
+		}
+	}
+	respond(w, out)
+}
+
+// grant acknowledges messages and hands out tasks.
+func (f *fake) grant(req *client.ClaimRequest) client.Claim {
 	for _, id := range req.Ack {
 		for i, m := range f.messages {
 			if m.ID == id {
@@ -163,14 +181,61 @@ func (f *fake) claim(w http.ResponseWriter, r *http.Request) {
 	k := min(req.Max, len(f.tasks))
 	out := client.Claim{Tasks: f.tasks[:k], Messages: f.messages}
 	f.tasks = f.tasks[k:]
-	f.mu.Unlock()
-	if len(out.Tasks)+len(out.Messages) == 0 && req.WaitSeconds > 0 {
-		select {
-		case <-r.Context().Done():
-		case <-time.After(time.Duration(req.WaitSeconds) * time.Second):
-		}
+	return out
+}
+
+// work is an exchange: each report is stored like one that is sent alone.
+func (f *fake) work(w http.ResponseWriter, r *http.Request) {
+	var req client.ExchangeRequest
+	_ = json.NewDecoder(r.Body).Decode(&req)
+	if f.exchange == nil {
+		refuse(w, http.StatusNotFound, "request.not_found")
+		return
 	}
-	respond(w, out)
+	f.mu.Lock()
+	f.together = append(f.together, len(req.Reports))
+	n := len(f.together)
+	f.touch()
+	f.mu.Unlock()
+	if f.exchange(n, &req, w) {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	defer f.touch()
+	var out client.Exchange
+	for _, report := range req.Reports {
+		res := client.ReportResult{Lease: report.Lease}
+		if f.over[report.Lease] != "" {
+			res.Problem = &client.Error{Status: http.StatusConflict, Code: "task.lease_stale", Detail: "stale"}
+		} else {
+			f.reports = append(f.reports, report.Report)
+			f.over[report.Lease] = string(report.Report.Status)
+			res.Progress = &client.WorkProgress{State: report.Report.Status}
+		}
+		out.Reports = append(out.Reports, res)
+	}
+	if req.Claim != nil {
+		f.claims = append(f.claims, *req.Claim)
+		granted := f.grant(req.Claim)
+		out.Tasks, out.Messages = granted.Tasks, granted.Messages
+	}
+	respond(w, encodable(&out))
+}
+
+// encodable returns an exchange with its problems as problem documents.
+func encodable(e *client.Exchange) any {
+	reports := []any{}
+	for _, r := range e.Reports {
+		item := map[string]any{"lease": r.Lease, "progress": r.Progress}
+		if r.Problem != nil {
+			item = map[string]any{"lease": r.Lease, "problem": map[string]any{
+				"status": r.Problem.Status, "code": r.Problem.Code, "detail": r.Problem.Detail,
+			}}
+		}
+		reports = append(reports, item)
+	}
+	return map[string]any{"reports": reports, "tasks": e.Tasks, "messages": e.Messages}
 }
 
 func (f *fake) report(w http.ResponseWriter, r *http.Request) {

@@ -17,6 +17,7 @@ const beatEvery = 1500 * time.Millisecond
 // hold is this worker's lease of one task.
 type hold struct {
 	*Worker
+	shift *shift
 	task  string
 	token string
 	end   context.CancelCauseFunc // ends the handler's context
@@ -105,7 +106,11 @@ func (h *hold) extension() int {
 func (h *hold) send(ctx context.Context, r client.WorkReport) error {
 	began := time.Now() // the server counts from a later time
 	r.Seen = h.seen
-	a, err := h.leases.Report(ctx, h.token, r, once)
+	deliver := h.alone
+	if r.Status != "" && r.Status != client.TaskWorking {
+		deliver = h.shift.deliver
+	}
+	a, err := deliver(ctx, h, r)
 	if err != nil {
 		return err
 	}
@@ -120,6 +125,11 @@ func (h *hold) send(ctx context.Context, r client.WorkReport) error {
 		h.close(ErrCanceled)
 	}
 	return nil
+}
+
+// alone sends a report in a request of its own.
+func (*hold) alone(ctx context.Context, h *hold, r client.WorkReport) (*client.WorkProgress, error) {
+	return h.leases.Report(ctx, h.token, r, once)
 }
 
 // report sends a report, and repeats it while the lease lasts. make gets whether an earlier attempt

@@ -17,19 +17,25 @@ type shift struct {
 	handle   Handler
 	work     context.Context // of all handlers
 	stop     context.CancelCauseFunc
-	freed    chan struct{} // a handler has returned
+	slots    chan struct{} // has a value for each running handler
+	freed    chan struct{} // a slot may be free
 	inbox    *queue[DirectMessage]
-	acks     []string // received direct messages that are not acknowledged yet
+	mail     mail
+	outbox   outbox
 	handlers sync.WaitGroup
 
-	mu    sync.Mutex
-	holds map[*hold]bool
+	mu       sync.Mutex
+	holds    map[*hold]bool
+	leaving  map[*hold]bool // those whose result is being sent: their slots are given to new tasks
+	asked    int            // tasks that requests in flight ask for
+	stopping bool           // no more tasks are taken
 }
 
 func newShift(ctx context.Context, w *Worker, handle Handler) *shift {
 	s := &shift{
-		Worker: w, handle: handle, freed: make(chan struct{}, 1),
-		inbox: newQueue[DirectMessage](), holds: map[*hold]bool{},
+		Worker: w, handle: handle, freed: make(chan struct{}, 1), slots: make(chan struct{}, w.capacity),
+		inbox: newQueue[DirectMessage](), holds: map[*hold]bool{}, leaving: map[*hold]bool{},
+		outbox: outbox{wake: make(chan struct{}, 1)},
 	}
 	// Handlers outlive ctx by the grace period.
 	s.work, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -39,13 +45,23 @@ func newShift(ctx context.Context, w *Worker, handle Handler) *shift {
 func (s *shift) run(ctx context.Context) error {
 	defer s.stop(nil)
 	s.handlers.Go(s.readMessages)
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		s.sendResults()
+	}()
 	s.log.Info("working", "agent", s.agent, "worker", s.name, "capacity", s.capacity, "server", s.api.URL())
 	err := s.claimLoop(ctx)
+	s.mu.Lock()
+	s.stopping = true
+	s.mu.Unlock()
 	s.inbox.close()
 	if err != nil {
 		s.log.Error("the server refused this worker", "agent", s.agent, "error", err)
 	}
 	s.drain()
+	s.outbox.close()
+	<-sent
 	s.confirm()
 	s.log.Info("stopped", "agent", s.agent, "worker", s.name)
 	return err
@@ -79,7 +95,7 @@ func (s *shift) drain() {
 
 // confirm acknowledges the last direct messages.
 func (s *shift) confirm() {
-	if len(s.acks) == 0 {
+	if len(s.mail.unacknowledged()) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.work), reportTimeout)
@@ -121,18 +137,27 @@ func (s *shift) protect(f func() error, what, id string) (err error) {
 	return f()
 }
 
-// begin starts the handler of a task.
+// begin starts the handler of a task. If a handler that has reported its result still runs, the
+// task waits for its slot.
 func (s *shift) begin(a client.ClaimedTask) {
 	ctx, end := context.WithCancelCause(client.WithTrace(s.work, a.Trace))
 	h := &hold{
-		Worker: s.Worker, task: a.ID, token: a.Lease, end: end,
+		Worker: s.Worker, shift: s, task: a.ID, token: a.Lease, end: end,
 		expires: time.Now().Add(s.lease), turns: newQueue[Message](), seen: a.Seen,
 	}
 	s.mu.Lock()
+	if s.stopping {
+		s.mu.Unlock()
+		end(nil)
+		h.handBack()
+		return
+	}
 	s.holds[h] = true
+	s.handlers.Add(1)
 	s.mu.Unlock()
 	s.log.Debug("claimed", "agent", s.agent, "task", a.ID, "attempt", a.Attempt)
-	s.handlers.Go(func() {
+	go func() {
+		defer s.handlers.Done()
 		defer s.forget(h)
 		defer end(nil)
 		// Heartbeats would fill the trace of a long task.
@@ -145,9 +170,16 @@ func (s *shift) begin(a client.ClaimedTask) {
 		if string(a.Metadata) != "null" {
 			t.Metadata = a.Metadata
 		}
+		select {
+		case s.slots <- struct{}{}:
+		case <-ctx.Done():
+			h.handBack()
+			return
+		}
 		err := s.protect(func() error { return s.handle(ctx, t) }, "task", a.ID)
+		<-s.slots
 		s.settle(ctx, t, err)
-	})
+	}()
 }
 
 // settle ends a task whose handler returned without ending it.
@@ -176,7 +208,13 @@ func (s *shift) settle(ctx context.Context, t *Task, err error) {
 func (s *shift) forget(h *hold) {
 	s.mu.Lock()
 	delete(s.holds, h)
+	delete(s.leaving, h)
 	s.mu.Unlock()
+	s.signalFree()
+}
+
+// signalFree wakes the claims: a slot may be free.
+func (s *shift) signalFree() {
 	select {
 	case s.freed <- struct{}{}:
 	default:
@@ -187,5 +225,27 @@ func (s *shift) forget(h *hold) {
 func (s *shift) free() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.capacity - len(s.holds)
+	return s.room()
+}
+
+func (s *shift) room() int { return s.capacity - (len(s.holds) - len(s.leaving)) - s.asked }
+
+// reserve takes the free slots for a request that asks for tasks, at most maxClaim.
+func (s *shift) reserve() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping {
+		return 0
+	}
+	n := max(0, min(s.room(), maxClaim))
+	s.asked += n
+	return n
+}
+
+// release gives the slots of a request back.
+func (s *shift) release(n int) {
+	s.mu.Lock()
+	s.asked -= n
+	s.mu.Unlock()
+	s.signalFree()
 }
