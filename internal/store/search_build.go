@@ -15,7 +15,7 @@ const (
 	// buildPause is how often the index follows the writes. Proposals of an org are indexed if none came
 	// since the last time, or if manyUnindexed wait.
 	buildPause    = 500 * time.Millisecond
-	manyUnindexed = 2048
+	manyUnindexed = fewWaiting
 	// buildBatch and buildText limit the proposals of one new segment, and their text in bytes.
 	buildBatch = 4096
 	buildText  = 8 << 20

@@ -183,6 +183,8 @@ func (c *Client) Org(ctx context.Context) (string, error) {
 // ServerStatus is the status of the server.
 type ServerStatus struct {
 	Status string `json:"status"` // ok
+	// SearchWaiting is how many proposals wait to be added to the text index; 0 if they are few.
+	SearchWaiting int64 `json:"search_waiting,omitempty"`
 }
 
 // Health reports whether the server runs. It needs no key.
