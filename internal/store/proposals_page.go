@@ -50,7 +50,7 @@ func (q *listQuery) page() string {
 		return `SELECT ` + q.itemColumns() + ` FROM (` + q.matches() + `) k ` + q.d.byKey + ` ORDER BY ` + q.order("p.")
 	}
 	arms := q.arms()
-	if sorts := q.f.Sort == proposal.SortVotes && q.few(); len(arms) == 1 && q.d.skipsKeys && !sorts {
+	if len(arms) == 1 && q.d.skipsKeys {
 		return `SELECT ` + q.itemColumns() + arms[0] + q.tail()
 	}
 	return `SELECT ` + q.itemColumns() + ` FROM (` + q.ranges(arms) + `) k ` + q.d.byKey

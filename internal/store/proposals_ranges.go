@@ -1,0 +1,187 @@
+package store
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+// A list without words is read from ranges of an index. A range has one value for each column of
+// the index before those of the sort, so its rows are in the order of the list. If a filter leaves
+// a column open, each of its few values has a range of its own. So a page skips no rows, and sorts
+// only the heads of the ranges.
+//
+// The exception is the evidence: the rows that have some are in small indexes, in which other
+// filters skip rows, and a list of those that have none skips the others.
+
+// The indexes of the list, with their columns after the org.
+const (
+	byReview    = "proposals_review"             // status, priority, id
+	byCategory  = "proposals_category"           // status, category, by_person, priority, id
+	byPeople    = "proposals_people"             // status, priority, id, where by_person = 1
+	bySubmitter = "proposals_submitter"          // submitted_by, status, priority, id
+	byBoth      = "proposals_submitter_category" // submitted_by, category, status, priority, id
+	byEvidence  = "proposals_evidence"           // status, priority, id, where fingerprint <> ''
+
+	// Every vote changes the first three of these.
+	byVotes          = "proposals_votes"           // status, score, id
+	byVotesOf        = "proposals_votes_of"        // status, category, priority, by_person, score, id
+	bySubmitterVotes = "proposals_submitter_votes" // submitted_by, status, category, priority, score, id
+	byEvidenceVotes  = "proposals_evidence_votes"  // status, score, id, where fingerprint <> ''
+)
+
+// index returns the index for the rows of one submitter or, if who is empty, of all. It returns ""
+// to let the engine choose.
+func (q *listQuery) index(who string) string {
+	evident := q.f.Evidence == proposal.WithEvidence && who == q.f.SubmittedBy // not for the viewer's own drafts
+	switch {
+	case q.f.Fingerprint != "":
+		return ""
+	case q.f.Sort == proposal.SortVotes && evident:
+		return byEvidenceVotes
+	case q.f.Sort == proposal.SortVotes && who != "":
+		return bySubmitterVotes
+	case q.f.Sort == proposal.SortVotes && (q.f.Category != "" || q.f.Priority != "" || q.f.Kind != ""):
+		return byVotesOf
+	case q.f.Sort == proposal.SortVotes:
+		return byVotes
+	case evident:
+		return byEvidence
+	case who != "" && q.f.Category != "":
+		return byBoth
+	case who != "":
+		return bySubmitter
+	case q.f.Category != "" || q.f.Kind == identity.Agent:
+		return byCategory
+	case q.f.Kind == identity.User:
+		return byPeople
+	}
+	return byReview
+}
+
+// walked returns the filter of the rows that the list reads in its index, and whether it is wider
+// than the list's filter because the index lacks a column.
+func (q *listQuery) walked() (proposal.Filter, bool) {
+	f := q.f
+	switch {
+	case f.Fingerprint != "" || f.Evidence == "":
+		return f, false
+	case f.Evidence == proposal.WithEvidence:
+		f.Category, f.SubmittedBy, f.Kind = "", "", ""
+	default:
+		f.Evidence = ""
+	}
+	wider := f.Category != q.f.Category || f.SubmittedBy != q.f.SubmittedBy || f.Kind != q.f.Kind ||
+		f.Evidence != q.f.Evidence
+	return f, wider
+}
+
+// plain reports whether the page costs little for any total.
+func (q *listQuery) plain() bool {
+	return q.f.Evidence == "" && q.f.Fingerprint == "" && q.f.Offset <= manyRows
+}
+
+// slow reports whether the page may cost more than a usual one: it starts far from the start of
+// the list, or skips many rows that do not match.
+func (q *listQuery) slow() bool {
+	return q.f.Offset < q.total && (q.f.Offset > manyRows || q.reach-q.total > manyRows)
+}
+
+// arms returns the FROM clauses of the ranges. The whole org in order of time is a single one.
+func (q *listQuery) arms() []string {
+	after, order := q.after(), " ORDER BY "+q.order("p.")
+	byTime := q.sortColumn() == ""
+	if byTime && q.f.Status == "" && q.f.Priority == "" && q.f.Category == "" && q.f.SubmittedBy == "" && !q.sparse() {
+		return []string{" FROM proposals p WHERE p.org_id = $1" + q.visible() + after + order}
+	}
+	var arms []string
+	for _, st := range q.statuses() {
+		who := q.f.SubmittedBy
+		if st == proposal.Draft && !q.f.Viewer.Admin {
+			if !q.seesDrafts() {
+				continue
+			}
+			who = q.me()
+		}
+		index := q.index(who)
+		from := " FROM proposals p"
+		if index != "" {
+			from += q.d.by(index)
+		}
+		from += " WHERE p.org_id = $1 AND p.status = " + q.arg(string(st))
+		for _, where := range q.conditions(index, who, byTime) {
+			arms = append(arms, from+where+after+order)
+		}
+	}
+	return arms
+}
+
+// conditions returns the conditions of the ranges of one status.
+func (q *listQuery) conditions(index, who string, byTime bool) []string {
+	var fixed strings.Builder
+	if who != "" {
+		fixed.WriteString(" AND " + q.column("submitted_by", index) + " = " + q.arg(who))
+	}
+	if q.f.Category != "" {
+		fixed.WriteString(" AND " + q.column("category", index) + " = " + q.arg(string(q.f.Category)))
+	}
+	if q.f.Priority != "" {
+		fixed.WriteString(" AND p.priority = " + strconv.Itoa(q.f.Priority.Rank()))
+	}
+	if who == "" { // a submitter has one kind
+		q.kindFilter(&fixed)
+	}
+	q.sparseFilters(&fixed)
+	list := []string{fixed.String()}
+	inVotes := index == byVotesOf || index == bySubmitterVotes
+	if q.f.Category == "" && (inVotes || index == byCategory) {
+		list = split(list, "category", literals(proposal.Categories)...)
+	}
+	if q.f.Kind == "" && (index == byVotesOf || index == byCategory) {
+		list = split(list, "by_person", "0", "1")
+	}
+	if q.f.Priority == "" && (inVotes || byTime) {
+		list = split(list, "priority", "0", "1", "2")
+	}
+	return list
+}
+
+// split returns each condition once for every value of a column.
+func split(conditions []string, column string, values ...string) []string {
+	out := make([]string, 0, len(conditions)*len(values))
+	for _, c := range conditions {
+		for _, v := range values {
+			out = append(out, c+" AND p."+column+" = "+v)
+		}
+	}
+	return out
+}
+
+// literals returns the categories as literals.
+func literals(categories []proposal.Category) []string {
+	out := make([]string, len(categories))
+	for i, c := range categories {
+		out[i] = "'" + string(c) + "'"
+	}
+	return out
+}
+
+// column returns a column for a condition. It hides a column that the index does not have: without
+// statistics, PostgreSQL would choose another index for it.
+func (q *listQuery) column(name, index string) string {
+	has := false
+	switch index {
+	case "", byBoth, bySubmitterVotes:
+		has = true
+	case bySubmitter:
+		has = name == "submitted_by"
+	case byCategory, byVotesOf:
+		has = name == "category"
+	}
+	if has {
+		return "p." + name
+	}
+	return q.d.unindexed("p." + name)
+}
