@@ -71,8 +71,7 @@ func TestListsAreReadInTheOrderOfAnIndex(t *testing.T) {
 		}
 	})
 	for _, index := range []string{
-		byReview, byCategory, byPeople, bySubmitter, byBoth, byEvidence, byVotes, byVotesOf, bySubmitterVotes,
-		byEvidenceVotes,
+		byReview, byCategory, bySubmitter, byEvidence, byVotes, bySubmitterVotes, byEvidenceVotes,
 	} {
 		if !seen[index] {
 			t.Errorf("no list uses %s", index)

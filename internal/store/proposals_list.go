@@ -144,10 +144,14 @@ func (q *listQuery) order(prefix string) string {
 	if q.f.Sort == proposal.SortOldest {
 		return prefix + "id"
 	}
-	if c := q.sortColumn(); c != "" {
-		return prefix + c + " DESC, " + prefix + "id DESC"
+	c := q.sortColumn()
+	switch {
+	case c == "":
+		return prefix + "id DESC"
+	case q.few():
+		return prefix + "score + 0 DESC, " + prefix + "id DESC" // uses no index
 	}
-	return prefix + "id DESC"
+	return prefix + c + " DESC, " + prefix + "id DESC"
 }
 
 // sortColumn returns the column that the list sorts by before the id, or "".

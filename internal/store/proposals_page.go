@@ -50,7 +50,7 @@ func (q *listQuery) page() string {
 		return `SELECT ` + q.itemColumns() + ` FROM (` + q.matches() + `) k ` + q.d.byKey + ` ORDER BY ` + q.order("p.")
 	}
 	arms := q.arms()
-	if len(arms) == 1 && q.d.skipsKeys {
+	if len(arms) == 1 && q.d.skipsKeys && !q.few() {
 		return `SELECT ` + q.itemColumns() + arms[0] + q.tail()
 	}
 	return `SELECT ` + q.itemColumns() + ` FROM (` + q.ranges(arms) + `) k ` + q.d.byKey
@@ -99,7 +99,7 @@ func (q *listQuery) ranges(arms []string) string {
 		}
 		fmt.Fprintf(&b, "SELECT * FROM (SELECT %s%s LIMIT %s) r%d", columns, arm, limit, i)
 	}
-	return "SELECT * FROM (" + b.String() + ") m ORDER BY " + q.order("") + q.tail()
+	return q.d.gather(b.String()) + " ORDER BY " + q.order("") + q.tail()
 }
 
 // tail returns the LIMIT clause of the page.

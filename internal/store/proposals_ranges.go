@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
@@ -13,52 +12,52 @@ import (
 // a column open, each of its few values has a range of its own. So a page skips no rows, and sorts
 // only the heads of the ranges.
 //
-// The exception is the evidence: the rows that have some are in small indexes, in which other
-// filters skip rows, and a list of those that have none skips the others.
+// Two filters are exceptions, because each index costs every submission or even every vote. The
+// rows with evidence are in small indexes, in which other filters skip rows, and a list of those
+// without evidence skips the others. A list by votes of one priority skips those of other
+// priorities; see few.
 
 // The indexes of the list, with their columns after the org.
 const (
-	byReview    = "proposals_review"             // status, priority, id
-	byCategory  = "proposals_category"           // status, category, by_person, priority, id
-	byPeople    = "proposals_people"             // status, priority, id, where by_person = 1
-	bySubmitter = "proposals_submitter"          // submitted_by, status, priority, id
-	byBoth      = "proposals_submitter_category" // submitted_by, category, status, priority, id
-	byEvidence  = "proposals_evidence"           // status, priority, id, where fingerprint <> ''
+	byReview    = "proposals_review"    // status, priority, id
+	byCategory  = "proposals_category"  // status, category, by_person, priority, id
+	bySubmitter = "proposals_submitter" // submitted_by, category, status, priority, id
+	byEvidence  = "proposals_evidence"  // status, priority, id, where fingerprint <> ''
 
-	// Every vote changes the first three of these.
-	byVotes          = "proposals_votes"           // status, score, id
-	byVotesOf        = "proposals_votes_of"        // status, category, priority, by_person, score, id
-	bySubmitterVotes = "proposals_submitter_votes" // submitted_by, status, category, priority, score, id
+	// Every vote changes these.
+	byVotes          = "proposals_votes"           // status, category, by_person, score, id
+	bySubmitterVotes = "proposals_submitter_votes" // submitted_by, status, category, score, id
 	byEvidenceVotes  = "proposals_evidence_votes"  // status, score, id, where fingerprint <> ''
 )
 
 // index returns the index for the rows of one submitter or, if who is empty, of all. It returns ""
 // to let the engine choose.
 func (q *listQuery) index(who string) string {
+	votes := q.f.Sort == proposal.SortVotes && !q.few()
 	evident := q.f.Evidence == proposal.WithEvidence && who == q.f.SubmittedBy // not for the viewer's own drafts
 	switch {
 	case q.f.Fingerprint != "":
 		return ""
-	case q.f.Sort == proposal.SortVotes && evident:
+	case evident && votes:
 		return byEvidenceVotes
-	case q.f.Sort == proposal.SortVotes && who != "":
-		return bySubmitterVotes
-	case q.f.Sort == proposal.SortVotes && (q.f.Category != "" || q.f.Priority != "" || q.f.Kind != ""):
-		return byVotesOf
-	case q.f.Sort == proposal.SortVotes:
-		return byVotes
 	case evident:
 		return byEvidence
-	case who != "" && q.f.Category != "":
-		return byBoth
+	case who != "" && votes:
+		return bySubmitterVotes
 	case who != "":
 		return bySubmitter
-	case q.f.Category != "" || q.f.Kind == identity.Agent:
+	case votes:
+		return byVotes
+	case q.f.Category != "" || q.f.Kind != "":
 		return byCategory
-	case q.f.Kind == identity.User:
-		return byPeople
 	}
 	return byReview
+}
+
+// few reports whether a list by votes has so few rows of its priority that sorting them is the
+// cheapest plan. For more rows it is cheaper to walk the index of votes and skip other priorities.
+func (q *listQuery) few() bool {
+	return q.f.Sort == proposal.SortVotes && q.f.Priority != "" && q.reach <= manyRows
 }
 
 // walked returns the filter of the rows that the list reads in its index, and whether it is wider
@@ -78,15 +77,18 @@ func (q *listQuery) walked() (proposal.Filter, bool) {
 	return f, wider
 }
 
-// plain reports whether the page costs little for any total.
+// plain reports whether the statement for the page does not depend on the total, and costs little
+// for any total.
 func (q *listQuery) plain() bool {
-	return q.f.Evidence == "" && q.f.Fingerprint == "" && q.f.Offset <= manyRows
+	return q.f.Evidence == "" && q.f.Fingerprint == "" && q.f.Offset <= manyRows &&
+		(q.f.Sort != proposal.SortVotes || q.f.Priority == "")
 }
 
 // slow reports whether the page may cost more than a usual one: it starts far from the start of
 // the list, or skips many rows that do not match.
 func (q *listQuery) slow() bool {
-	return q.f.Offset < q.total && (q.f.Offset > manyRows || q.reach-q.total > manyRows)
+	walk := q.f.Sort == proposal.SortVotes && q.f.Priority != "" && !q.few()
+	return q.f.Offset < q.total && (q.f.Offset > manyRows || walk || q.reach-q.total > manyRows)
 }
 
 // arms returns the FROM clauses of the ranges. The whole org in order of time is a single one.
@@ -135,14 +137,14 @@ func (q *listQuery) conditions(index, who string, byTime bool) []string {
 	}
 	q.sparseFilters(&fixed)
 	list := []string{fixed.String()}
-	inVotes := index == byVotesOf || index == bySubmitterVotes
-	if q.f.Category == "" && (inVotes || index == byCategory) {
+	if q.f.Category == "" && (index == byCategory || index == bySubmitter || index == byVotes ||
+		index == bySubmitterVotes) {
 		list = split(list, "category", literals(proposal.Categories)...)
 	}
-	if q.f.Kind == "" && (index == byVotesOf || index == byCategory) {
+	if q.f.Kind == "" && (index == byCategory || index == byVotes) {
 		list = split(list, "by_person", "0", "1")
 	}
-	if q.f.Priority == "" && (inVotes || byTime) {
+	if q.f.Priority == "" && byTime {
 		list = split(list, "priority", "0", "1", "2")
 	}
 	return list
@@ -173,11 +175,9 @@ func literals(categories []proposal.Category) []string {
 func (q *listQuery) column(name, index string) string {
 	has := false
 	switch index {
-	case "", byBoth, bySubmitterVotes:
+	case "", bySubmitter, bySubmitterVotes:
 		has = true
-	case bySubmitter:
-		has = name == "submitted_by"
-	case byCategory, byVotesOf:
+	case byCategory, byVotes:
 		has = name == "category"
 	}
 	if has {

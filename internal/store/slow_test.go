@@ -77,7 +77,7 @@ func TestWhichReadsAreSlow(t *testing.T) {
 			}), false, 20},
 			{"votes, many of a priority", list("large", func(f *proposal.Filter) {
 				f.Sort, f.Priority = proposal.SortVotes, proposal.Normal
-			}), false, 20},
+			}), true, 20},
 			{"votes, few of a category", list("large", func(f *proposal.Filter) {
 				f.Sort, f.Category = proposal.SortVotes, proposal.Security
 			}), false, 0},
