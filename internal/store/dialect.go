@@ -64,8 +64,8 @@ type dialect struct {
 	// key is the column by which a proposal is found the fastest. byKey joins keys k to the
 	// proposals p that they name, with one look-up each.
 	key, byKey string
-	// gather selects the rows of several queries, to be sorted.
-	gather func(queries string) string
+	// heads selects the first rows of each range of an index.
+	heads func(columns string, list []ranges, head string) string
 	// skipsKeys says that an engine skips the rows of an offset in the index, without reading them.
 	skipsKeys bool
 	// unindexed keeps the planner from using the index of a text column, where it would
@@ -116,8 +116,7 @@ var sqliteDialect = dialect{
 	dead:      " INDEXED BY push_dead",
 	key:       "seq",
 	byKey:     `CROSS JOIN proposals p ON p.seq = k.seq`,
-	// Otherwise SQLite sorts each query and merges them pairwise, which is slower for short ones.
-	gather: func(queries string) string { return `WITH m AS MATERIALIZED (` + queries + `) SELECT * FROM m` },
+	heads:     liteHeads,
 	search: `(SELECT rowid AS doc FROM proposal_search WHERE proposal_search MATCH $2) s
 		CROSS JOIN proposals p ON p.seq = s.doc`,
 	match: func(words []string) string {
@@ -181,8 +180,8 @@ var postgresDialect = dialect{
 			WHERE org_id = $1 AND proposal_id = $2`,
 			p.Org, p.ID, p.SearchWords())
 	},
-	key:    "id",
-	gather: func(queries string) string { return `SELECT * FROM (` + queries + `) m` },
+	key:   "id",
+	heads: postgresHeads,
 	// OFFSET 0 keeps the join order: without statistics the planner would walk the org's
 	// proposals and look up each one on the other side.
 	byKey: `CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = k.id OFFSET 0) p`,

@@ -91,74 +91,97 @@ func (q *listQuery) slow() bool {
 	return q.f.Offset < q.total && (q.f.Offset > manyRows || walk || q.reach-q.total > manyRows)
 }
 
-// arms returns the FROM clauses of the ranges. The whole org in order of time is a single one.
-func (q *listQuery) arms() []string {
-	after, order := q.after(), " ORDER BY "+q.order("p.")
-	byTime := q.sortColumn() == ""
-	if byTime && q.f.Status == "" && q.f.Priority == "" && q.f.Category == "" && q.f.SubmittedBy == "" && !q.sparse() {
-		return []string{" FROM proposals p WHERE p.org_id = $1" + q.visible() + after + order}
-	}
-	var arms []string
-	for _, st := range q.statuses() {
-		who := q.f.SubmittedBy
-		if st == proposal.Draft && !q.f.Viewer.Admin {
-			if !q.seesDrafts() {
-				continue
+// ranges are ranges of one index: those with each combination of the values of its open columns.
+type ranges struct {
+	from, where string
+	open        []openColumn
+}
+
+// openColumn is a column of an index with the values that it may have.
+type openColumn struct {
+	name   string
+	values []string // SQL
+}
+
+// conditions returns the condition of each range.
+func (r *ranges) conditions() []string {
+	list := []string{r.where}
+	for _, c := range r.open {
+		out := make([]string, 0, len(list)*len(c.values))
+		for _, where := range list {
+			for _, v := range c.values {
+				out = append(out, where+" AND p."+c.name+" = "+v)
 			}
-			who = q.me()
 		}
-		index := q.index(who)
-		from := " FROM proposals p"
-		if index != "" {
-			from += q.d.by(index)
-		}
-		from += " WHERE p.org_id = $1 AND p.status = " + q.arg(string(st))
-		for _, where := range q.conditions(index, who, byTime) {
-			arms = append(arms, from+where+after+order)
+		list = out
+	}
+	return list
+}
+
+// arms returns the FROM clauses of all ranges.
+func (q *listQuery) arms(list []ranges) []string {
+	var arms []string
+	order := " ORDER BY " + q.order("p.")
+	for _, r := range list {
+		for _, where := range r.conditions() {
+			arms = append(arms, r.from+where+order)
 		}
 	}
 	return arms
 }
 
-// conditions returns the conditions of the ranges of one status.
-func (q *listQuery) conditions(index, who string, byTime bool) []string {
-	var fixed strings.Builder
-	if who != "" {
-		fixed.WriteString(" AND " + q.column("submitted_by", index) + " = " + q.arg(who))
+// ranges returns the ranges of the list. The whole org in order of time is a single one.
+func (q *listQuery) ranges() []ranges {
+	if q.sortColumn() == "" && q.f.Status == "" && q.f.Priority == "" && q.f.Category == "" && q.f.SubmittedBy == "" &&
+		!q.sparse() {
+		return []ranges{{from: " FROM proposals p", where: " WHERE p.org_id = $1" + q.visible() + q.after()}}
 	}
-	if q.f.Category != "" {
-		fixed.WriteString(" AND " + q.column("category", index) + " = " + q.arg(string(q.f.Category)))
+	var list []ranges
+	var statuses []string
+	for _, st := range q.statuses() {
+		switch {
+		case st != proposal.Draft || q.f.Viewer.Admin:
+			statuses = append(statuses, q.arg(string(st)))
+		case q.seesDrafts():
+			list = append(list, q.rangesOf(q.me(), q.arg(string(st))))
+		}
 	}
-	if q.f.Priority != "" {
-		fixed.WriteString(" AND p.priority = " + strconv.Itoa(q.f.Priority.Rank()))
-	}
-	if who == "" { // a submitter has one kind
-		q.kindFilter(&fixed)
-	}
-	q.sparseFilters(&fixed)
-	list := []string{fixed.String()}
-	if q.f.Category == "" && (index == byCategory || index == bySubmitter || index == byVotes ||
-		index == bySubmitterVotes) {
-		list = split(list, "category", literals(proposal.Categories)...)
-	}
-	if q.f.Kind == "" && (index == byCategory || index == byVotes) {
-		list = split(list, "by_person", "0", "1")
-	}
-	if q.f.Priority == "" && byTime {
-		list = split(list, "priority", "0", "1", "2")
+	if len(statuses) > 0 {
+		list = append(list, q.rangesOf(q.f.SubmittedBy, statuses...))
 	}
 	return list
 }
 
-// split returns each condition once for every value of a column.
-func split(conditions []string, column string, values ...string) []string {
-	out := make([]string, 0, len(conditions)*len(values))
-	for _, c := range conditions {
-		for _, v := range values {
-			out = append(out, c+" AND p."+column+" = "+v)
-		}
+// rangesOf returns the ranges of some statuses, of one submitter or, if who is empty, of all.
+func (q *listQuery) rangesOf(who string, statuses ...string) ranges {
+	index := q.index(who)
+	r := ranges{from: " FROM proposals p", open: []openColumn{{"status", statuses}}}
+	if index != "" {
+		r.from += q.d.by(index)
 	}
-	return out
+	var where strings.Builder
+	where.WriteString(" WHERE p.org_id = $1")
+	if who != "" {
+		where.WriteString(" AND " + q.column("submitted_by", index) + " = " + q.arg(who))
+	} else { // a submitter has one kind
+		q.kindFilter(&where)
+	}
+	if q.f.Category != "" {
+		where.WriteString(" AND " + q.column("category", index) + " = " + q.arg(string(q.f.Category)))
+	} else if index == byCategory || index == bySubmitter || index == byVotes || index == bySubmitterVotes {
+		r.open = append(r.open, openColumn{"category", literals(proposal.Categories)})
+	}
+	if q.f.Kind == "" && (index == byCategory || index == byVotes) {
+		r.open = append(r.open, openColumn{"by_person", []string{"0", "1"}})
+	}
+	if q.f.Priority != "" {
+		where.WriteString(" AND p.priority = " + strconv.Itoa(q.f.Priority.Rank()))
+	} else if q.sortColumn() == "" {
+		r.open = append(r.open, openColumn{"priority", []string{"0", "1", "2"}})
+	}
+	q.sparseFilters(&where)
+	r.where = where.String() + q.after()
+	return r
 }
 
 // literals returns the categories as literals.
