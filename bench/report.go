@@ -34,7 +34,7 @@ const slack = 1.5
 // ratios mean the same there. The targets of tasks are not: an in-memory store says nothing about
 // PostgreSQL, whose limit has its own lines.
 var targets = map[string]float64{
-	listName: 0.5, freshName: 0.3, subName: 0.25, deepName: 1 / slack, pageName: 0.25, feedName: 1,
+	listName: 0.5, freshName: 0.3, pageQueryName: 0.5, subName: 0.25, deepName: 1 / slack, pageName: 0.25, feedName: 1,
 	taskSends: 3, taskV1: 2, taskStream: 3, taskGets: 0.4,
 }
 
