@@ -137,6 +137,13 @@ func (w *world) measure(ctx context.Context, set settings, rows int) ([]line, er
 		progress("%s, %d rows, %s: %.0f/s, limit %.0f/s, ratio %.2f",
 			w.engine, rows, l.Name, l.Rate, l.LimitRate, l.Ratio)
 		out = append(out, l)
+		if l.Name == coldName {
+			if l, err = w.comparePage(ctx, set, l); err != nil {
+				return nil, fmt.Errorf("bare page query at %d rows: %w", rows, err)
+			}
+			progress("%s, %d rows, %s: ratio %.2f", w.engine, rows, l.Name, l.Ratio)
+			out = append(out, l)
+		}
 	}
 	return w.addLoops(ctx, set, rows, ids, out)
 }

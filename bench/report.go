@@ -32,7 +32,7 @@ const slack = 1.5
 
 // targets are those of both engines, unless PostgreSQL has its own.
 var targets = map[string]float64{
-	listName: 0.5, freshName: 0.3, subName: 0.25, deepName: 1 / slack, pageName: 0.25, feedName: 1,
+	listName: 0.5, freshName: 0.3, pageQueryName: 0.5, subName: 0.25, deepName: 1 / slack, pageName: 0.25, feedName: 1,
 	taskSends: 3, taskV1: 2, taskStream: 3, taskGets: 0.4,
 }
 

@@ -91,8 +91,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		Webhooks:  s.webhooks,
 		Tracer:    s.tracer,
 		OnCache:   caches.add,
-		// PostgreSQL's data version is a query, as costly as that for the record.
-		CacheRecords: s.cfg.Database == "",
+		CacheRecords: true, // the data version costs nothing, or is read for many callers at once
 		Version:      Version(),
 		PublicURL:    strings.TrimRight(s.cfg.PublicURL, "/"),
 		Base:         s.base(),

@@ -53,6 +53,8 @@ type dialect struct {
 	key, byKey string
 	// byID is byKey for keys that are ids.
 	byID string
+	// heads selects the first rows of each range of an index.
+	heads func(columns string, list []ranges, head string) string
 	// skipsKeys says that an engine skips the rows of an offset in the index, without reading them.
 	skipsKeys bool
 	// unindexed keeps the planner from using the index of a text column, where it would
@@ -109,6 +111,7 @@ var sqliteDialect = dialect{
 	dead:      " INDEXED BY push_dead",
 	byKey:     `CROSS JOIN proposals p ON p.seq = k.seq`,
 	byID:      `CROSS JOIN proposals p ON p.org_id = $1 AND p.id = k.id`,
+	heads:     liteHeads,
 	unindexed: func(column string) string { return "+" + column },
 	by:        func(index string) string { return " INDEXED BY " + index },
 	within:    func(_, query, _ string, _ int64) string { return query },
@@ -152,6 +155,7 @@ var postgresDialect = dialect{
 			WHERE org_id = $1 AND last_seq > $2 AND last_seq <= $3 AND line <> ''
 		ON CONFLICT (org_id, subject, last_seq) DO NOTHING`,
 	key:     "id",
+	heads:   postgresHeads,
 	listed:  func(ids []string) (string, any) { return `SELECT unnest($2::text[]) AS id`, ids },
 	numbers: func(list []int64) (string, any) { return `SELECT unnest($2::bigint[])`, list },
 	pages: `SELECT k.segment, k.page, p.data FROM unnest($2::bigint[], $3::bigint[]) AS k (segment, page)

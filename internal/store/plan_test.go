@@ -9,7 +9,6 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/pgtest"
-	"github.com/parley-dev/parley/internal/proposal"
 )
 
 // asked is an engine that records its queries.
@@ -182,30 +181,6 @@ func TestClientsAndProgramsAreFoundByTheirIndexes(t *testing.T) {
 	searches(t, s, programsOf, "acme", "user", "ann", 1)
 	searches(t, s, `SELECT 1 FROM oauth_grants WHERE client_id = $1 AND org_id = $2 AND revoked_at = 0`,
 		"client-1", "acme")
-}
-
-// The lists of triage are read in an index that has their order.
-func TestTriageIsFoundByItsIndexes(t *testing.T) {
-	t.Parallel()
-	s, err := Open(t.Context(), Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = s.Close() }()
-	viewer := proposal.Viewer{Principal: annOf("acme"), Admin: true}
-	for index, f := range map[string]proposal.Filter{
-		byPeople:   {Kind: identity.User},
-		byReview:   {Kind: identity.Agent},
-		byEvidence: {Evidence: proposal.WithEvidence, Kind: identity.User},
-		byCategory: {Evidence: proposal.WithoutEvidence, Category: proposal.Security},
-	} {
-		f.Org, f.Viewer, f.Status, f.Sort, f.Limit = "acme", viewer, proposal.Open, proposal.SortReview, 20
-		q := newListQuery(s.d, f, manyRows+1)
-		sql := q.ranges(q.arms())
-		if steps := searches(t, s, sql, q.args...); len(steps) != 1 || !strings.Contains(steps[0], index) {
-			t.Errorf("%+v: %q, want %s", f, steps, index)
-		}
-	}
 }
 
 // The entries about one target are read from an index in their order, for any length of the log.

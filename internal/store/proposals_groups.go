@@ -22,7 +22,7 @@ func (s Proposals) Groups(ctx context.Context, f proposal.Filter, by proposal.Gr
 	case f.Evidence == proposal.WithEvidence:
 		index = byEvidence
 	case f.Kind == identity.User:
-		index = byPeople
+		index = byCategory
 	}
 	groups := []proposal.Group{}
 	err := s.slow(ctx, f.Org, func(ctx context.Context, r reader) error {

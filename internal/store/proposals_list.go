@@ -72,73 +72,9 @@ func newListQuery(d *dialect, f proposal.Filter, total int64) *listQuery {
 	return &listQuery{d: d, f: f, total: total, reach: total, args: []any{f.Org}}
 }
 
-// slow reports whether the page may cost more than a usual one: it starts far from the start of
-// the list, walks the index of votes for rows that match a filter, or skips many rows that do
-// not match.
-func (q *listQuery) slow() bool {
-	walk := q.f.Sort == proposal.SortVotes && q.filtered() && !q.few()
-	return q.f.Offset < q.total && (q.f.Offset > manyRows || walk || q.reach-q.total > manyRows)
-}
-
-// plain reports whether the statement for the page does not depend on the total, and costs little
-// for any total.
-func (q *listQuery) plain() bool {
-	return !q.sparse() && q.f.Offset <= manyRows && (q.f.Sort != proposal.SortVotes || !q.filtered())
-}
-
-// filtered reports whether the list has a filter that the index of votes does not begin with.
-func (q *listQuery) filtered() bool { return q.f.Category != "" || q.f.SubmittedBy != "" || q.sparse() }
-
 // sparse reports whether the list has a filter whose column is not in every index.
 func (q *listQuery) sparse() bool {
 	return q.f.Kind != "" || q.f.Evidence != "" || q.f.Fingerprint != ""
-}
-
-// walked returns the filter of the rows that the list reads in the index of its filters, and
-// whether it is wider than the list's filter because the index lacks a column.
-func (q *listQuery) walked() (proposal.Filter, bool) {
-	f := q.f
-	switch q.index() {
-	case byEvidence:
-		f.Category, f.SubmittedBy, f.Kind = "", "", ""
-	case byPeople:
-		f.Category, f.Evidence = "", ""
-	case bySubmitter, byCategory, byReview:
-		f.Kind, f.Evidence = "", ""
-	default:
-		return f, false
-	}
-	wider := f.Category != q.f.Category || f.SubmittedBy != q.f.SubmittedBy || f.Kind != q.f.Kind ||
-		f.Evidence != q.f.Evidence
-	return f, wider
-}
-
-// The indexes of the list. byEvidence and byPeople are partial.
-const (
-	byReview    = "proposals_review"
-	byCategory  = "proposals_category"
-	bySubmitter = "proposals_submitter"
-	byEvidence  = "proposals_evidence"
-	byPeople    = "proposals_people"
-	byVotes     = "proposals_votes"
-)
-
-// index returns the index that finds the fewest rows by the filters, or "" to let the engine
-// choose.
-func (q *listQuery) index() string {
-	switch {
-	case !q.sparse() || q.f.Fingerprint != "":
-		return ""
-	case q.f.Evidence == proposal.WithEvidence:
-		return byEvidence
-	case q.f.SubmittedBy != "":
-		return bySubmitter
-	case q.f.Kind == identity.User:
-		return byPeople
-	case q.f.Category != "":
-		return byCategory
-	}
-	return byReview
 }
 
 // arg adds a parameter and returns its placeholder.
@@ -156,7 +92,7 @@ func (q *listQuery) order(prefix string) string {
 	switch {
 	case c == "":
 		return prefix + "id DESC"
-	case c == "score" && q.few():
+	case q.few():
 		return prefix + "score + 0 DESC, " + prefix + "id DESC" // uses no index
 	}
 	return prefix + c + " DESC, " + prefix + "id DESC"
@@ -182,6 +118,9 @@ func (q *listQuery) after() string {
 	}
 	switch q.f.Sort {
 	case proposal.SortReview:
+		if q.f.Priority != "" && q.f.Priority.Rank() == pos.Rank {
+			break // SQLite would skip rows to find the id
+		}
 		return " AND (p.priority, p.id) < (" + q.arg(pos.Rank) + ", " + q.arg(pos.ID) + ")"
 	case proposal.SortVotes:
 		return " AND (p.score, p.id) < (" + q.arg(pos.Score) + ", " + q.arg(pos.ID) + ")"
@@ -190,47 +129,6 @@ func (q *listQuery) after() string {
 	case proposal.SortNewest, proposal.SortRelevance:
 	}
 	return " AND p.id < " + q.arg(pos.ID)
-}
-
-// arms returns the FROM clauses of the ranges: one for each status and, if the list sorts by time, for each
-// priority, because these columns precede the id in the indexes. The whole org in order of time
-// is a single range.
-func (q *listQuery) arms() []string {
-	filters, after := q.filters(), q.after()
-	index := q.byFilter()
-	arm := func(where string) string {
-		return ` FROM proposals p` + index + ` WHERE p.org_id = $1` + where + filters + after + ` ORDER BY ` + q.order("p.")
-	}
-	byTime := q.sortColumn() == ""
-	if byTime && q.f.Status == "" && q.f.Priority == "" && filters == "" {
-		return []string{arm(q.visible())}
-	}
-	ranks := []int{-1}
-	if byTime {
-		ranks = []int{0, 1, 2}
-	}
-	if q.f.Priority != "" {
-		ranks = []int{q.f.Priority.Rank()}
-	}
-	var arms []string
-	for _, st := range q.statuses() {
-		where := " AND p.status = " + q.arg(string(st))
-		index = q.byFilter()
-		if st == proposal.Draft && !q.f.Viewer.Admin {
-			where += " AND p.submitted_by = " + q.arg(q.me())
-			if index != "" {
-				index = q.d.by(bySubmitter) // only this index excludes the drafts of others
-			}
-		}
-		for _, rank := range ranks {
-			if rank < 0 {
-				arms = append(arms, arm(where))
-			} else {
-				arms = append(arms, arm(where+" AND p.priority = "+strconv.Itoa(rank)))
-			}
-		}
-	}
-	return arms
 }
 
 // visible excludes the drafts of others, which only admins see.
@@ -249,68 +147,26 @@ func (q *listQuery) statuses() []proposal.Status {
 	return []proposal.Status{q.f.Status}
 }
 
-// few reports whether so few rows match that sorting them is the cheapest plan. For more rows it
-// is cheaper to walk the index of the sort and skip rows that do not match.
-func (q *listQuery) few() bool {
-	return q.filtered() && q.reach <= manyRows
-}
-
-// byFilter forces the index of the filters where an engine might choose another. A list by votes
-// uses it only if few rows match.
-func (q *listQuery) byFilter() string {
-	index := q.index()
-	switch {
-	case q.f.Fingerprint != "":
-		return ""
-	case q.f.Sort == proposal.SortVotes && !q.few():
-		if index != "" {
-			return q.d.by(byVotes)
-		}
-		return ""
-	case index != "":
-		return q.d.by(index)
-	case q.f.Sort != proposal.SortVotes:
-		return ""
-	case q.f.SubmittedBy != "":
-		return q.d.by(bySubmitter)
-	}
-	return q.d.by(byCategory)
-}
-
-// filters returns the conditions besides org and status. No index for the sort by votes starts
-// with them: the list walks its own index, which contains them, unless the exact total from the
-// counters shows that sorting the matches is cheaper. If there are two filters, the index of
-// submitters holds both.
+// filters returns the conditions of a search besides org, status and priority.
 func (q *listQuery) filters() string {
-	walk := q.f.Sort == proposal.SortVotes && !q.few()
-	column := func(c string, indexed bool) string {
-		if indexed {
-			return "p." + c
-		}
-		return q.d.unindexed("p." + c)
-	}
 	var b strings.Builder
 	if q.f.Category != "" {
-		b.WriteString(" AND " + column("category", !walk && q.f.SubmittedBy == "") + " = " + q.arg(string(q.f.Category)))
+		category := "p.category"
+		if q.f.SubmittedBy != "" {
+			category = q.d.unindexed(category)
+		}
+		b.WriteString(" AND " + category + " = " + q.arg(string(q.f.Category)))
 	}
 	if q.f.SubmittedBy != "" {
-		b.WriteString(" AND " + column("submitted_by", !walk) + " = " + q.arg(q.f.SubmittedBy))
+		b.WriteString(" AND p.submitted_by = " + q.arg(q.f.SubmittedBy))
 	}
-	if q.sparse() {
-		q.sparseFilters(&b)
-	}
+	q.kindFilter(&b)
+	q.sparseFilters(&b)
 	return b.String()
 }
 
-// sparseFilters writes the conditions in the form that the partial indexes have.
+// sparseFilters writes the conditions on evidence in the form that the partial index has.
 func (q *listQuery) sparseFilters(b *strings.Builder) {
-	switch q.f.Kind {
-	case identity.User:
-		b.WriteString(" AND p.by_person = 1")
-	case identity.Agent:
-		b.WriteString(" AND p.by_person = 0")
-	case identity.Service: // services submit nothing, and this filter never reaches the store
-	}
 	switch q.f.Evidence {
 	case proposal.WithEvidence:
 		b.WriteString(" AND p.fingerprint <> ''")
@@ -320,6 +176,16 @@ func (q *listQuery) sparseFilters(b *strings.Builder) {
 	if q.f.Fingerprint != "" { // a fingerprint has one proposal
 		b.WriteString(" AND p.id = (SELECT proposal_id FROM friction WHERE org_id = $1 AND fingerprint = " +
 			q.arg(q.f.Fingerprint) + ")")
+	}
+}
+
+func (q *listQuery) kindFilter(b *strings.Builder) {
+	switch q.f.Kind {
+	case identity.User:
+		b.WriteString(" AND p.by_person = 1")
+	case identity.Agent:
+		b.WriteString(" AND p.by_person = 0")
+	case identity.Service: // services submit nothing, and this filter never reaches the store
 	}
 }
 

@@ -44,11 +44,11 @@ func (q *listQuery) compare(a, b *proposal.Item) int {
 // page returns the statement for one page: up to limit+1 rows, so that the caller can tell
 // whether more rows follow.
 func (q *listQuery) page() string {
-	arms := q.arms()
-	if sorts := q.f.Sort == proposal.SortVotes && q.few(); len(arms) == 1 && q.d.skipsKeys && !sorts {
+	list := q.ranges()
+	if arms := q.arms(list); len(arms) == 1 && q.d.skipsKeys && !q.few() {
 		return `SELECT ` + q.itemColumns() + arms[0] + q.tail()
 	}
-	return `SELECT ` + q.itemColumns() + ` FROM (` + q.ranges(arms) + `) k ` + q.d.byKey
+	return `SELECT ` + q.itemColumns() + ` FROM (` + q.keys(list) + `) k ` + q.d.byKey
 }
 
 // itemColumns returns the columns that an itemRow receives. Most proposals have no votes at all,
@@ -79,22 +79,60 @@ func (q *listQuery) keyColumns() string {
 	return columns
 }
 
-// ranges finds the keys of the page. Each index range that is in the order of
-// the list is one arm; the heads of the arms are merged.
-func (q *listQuery) ranges(arms []string) string {
+// keys finds the keys of the page: it sorts the heads of the ranges.
+func (q *listQuery) keys(list []ranges) string {
 	columns := q.keyColumns()
-	if len(arms) == 1 {
+	if arms := q.arms(list); len(arms) == 1 {
 		return "SELECT " + columns + arms[0] + q.tail()
 	}
+	head := " ORDER BY " + q.order("p.") + " LIMIT " + q.arg(q.f.Offset+int64(q.f.Limit)+1)
+	return q.d.heads(columns, list, head) + " ORDER BY " + q.order("") + q.tail()
+}
+
+// liteHeads selects the heads of ranges. Without MATERIALIZED, SQLite sorts each head and merges
+// them pairwise, which is slower.
+func liteHeads(columns string, list []ranges, head string) string {
 	var b strings.Builder
-	limit := q.arg(q.f.Offset + int64(q.f.Limit) + 1)
-	for i, arm := range arms {
+	for _, r := range list {
+		for _, where := range r.conditions() {
+			if b.Len() > 0 {
+				b.WriteString(" UNION ALL ")
+			}
+			b.WriteString("SELECT * FROM (SELECT " + columns + r.from + where + head + ")")
+		}
+	}
+	return "WITH m AS MATERIALIZED (" + b.String() + ") SELECT * FROM m"
+}
+
+// postgresHeads selects the heads of ranges. PostgreSQL takes long to plan many queries, so it plans
+// one for all ranges of an index.
+func postgresHeads(columns string, list []ranges, head string) string {
+	var b strings.Builder
+	for i, r := range list {
 		if i > 0 {
 			b.WriteString(" UNION ALL ")
 		}
-		fmt.Fprintf(&b, "SELECT * FROM (SELECT %s%s LIMIT %s) r%d", columns, arm, limit, i)
+		tuples, names, where := []string{""}, "", r.where
+		for _, c := range r.open {
+			var longer []string
+			for _, t := range tuples {
+				for _, v := range c.values {
+					longer = append(longer, t+", "+v)
+				}
+			}
+			tuples, names = longer, names+", "+c.name
+			where += " AND p." + c.name + " = v." + c.name
+		}
+		b.WriteString("SELECT h.* FROM (VALUES ")
+		for n, t := range tuples {
+			if n > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString("(" + t[2:] + ")")
+		}
+		fmt.Fprintf(&b, ") v (%s) CROSS JOIN LATERAL (SELECT %s%s%s%s) h", names[2:], columns, r.from, where, head)
 	}
-	return "SELECT * FROM (" + b.String() + ") m ORDER BY " + q.order("") + q.tail()
+	return "SELECT * FROM (" + b.String() + ") m"
 }
 
 // tail returns the LIMIT clause of the page.
