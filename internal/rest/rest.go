@@ -60,8 +60,8 @@ type Options struct {
 	// PageCacheBytes limits the memory of the cache of encoded list pages.
 	// 0 means DefaultPageCache; a negative value disables the cache.
 	PageCacheBytes int64
-	// CacheRecords caches single proposals too. It pays if the store reads its data version without
-	// a query.
+	// CacheRecords caches single proposals too. It pays if the store reads its data version with less
+	// effort than a proposal.
 	CacheRecords bool
 	// OnCache gets the look-ups of a cache, for metrics; may be nil.
 	OnCache func(name string, stats func() cache.Stats)
