@@ -31,7 +31,7 @@ type settings struct {
 	rounds    int
 	writeRate int // writes per second for "list under writes"
 	json      bool
-	only      string // "proposals", "a2a", "work", "events", "live", "backup" or "auth"; empty: all
+	only      string // "proposals", "a2a", "work", "events", "streams", "live", "backup" or "auth"; empty: all
 	base      string // revision to compare with, instead of the limits
 }
 
@@ -80,7 +80,7 @@ func parse(args []string) (settings, error) {
 	duration := fs.Duration("duration", 3*time.Second, "length of one measurement")
 	rounds := fs.Int("rounds", 5, "measurements of each side; the median counts")
 	rate := fs.Int("writes", 100, "proposals and votes written per second for 'list under writes'")
-	only := fs.String("only", "", "measure proposals, a2a, work, events, live, backup or auth alone")
+	only := fs.String("only", "", "measure proposals, a2a, work, events, streams, live, backup or auth alone")
 	asJSON := fs.Bool("json", false, "print JSON instead of a table")
 	base := fs.String("base", "", "compare every hot path with this git `revision` instead of the limits, "+
 		"in alternating rounds (10 of 700ms each with 10000 proposals, unless given)")
@@ -112,8 +112,8 @@ func parse(args []string) (settings, error) {
 		engines: strings.Split(*engine, ","), duration: *duration, rounds: max(1, *rounds),
 		writeRate: *rate, json: *asJSON, only: *only, base: *base,
 	}
-	if set.only != "" && !slices.Contains([]string{"proposals", "a2a", "work", "events", "live", "backup", "auth"}, set.only) {
-		return set, fmt.Errorf("-only %s: use proposals, a2a, work, events, live, backup or auth", set.only)
+	if set.only != "" && !slices.Contains([]string{"proposals", "a2a", "work", "events", "streams", "live", "backup", "auth"}, set.only) {
+		return set, fmt.Errorf("-only %s: use proposals, a2a, work, events, streams, live, backup or auth", set.only)
 	}
 	for _, s := range strings.Split(*rows, ",") {
 		n, err := strconv.Atoi(s)
@@ -145,6 +145,7 @@ var parts = []struct {
 	{"a2a", false, measureTasks},
 	{"work", true, measureWorkAlone},
 	{"events", false, measureEvents},
+	{"streams", false, measureStreams},
 	{"live", false, measureLive},
 	{"backup", false, measureBackup},
 }

@@ -111,7 +111,7 @@ func NewRouter(o Options) *Router {
 		metadata: o.ResourceMetadata,
 		metrics:  newMetrics(o.Registerer), tracer: o.Tracer, admission: newAdmission(o.MaxRequests),
 		parking: newParking(o.Parked), streams: newStreams(),
-		hsts:    o.HSTS, vary: varyAuth,
+		hsts: o.HSTS, vary: varyAuth,
 		perPrincipal: newLimits[identity.Principal]("principal", o.RateLimit),
 		perWorker:    newLimits[identity.Principal]("worker", o.RateLimit*workerFactor),
 		perAddress:   newLimits[netip.Addr]("credentials", o.AuthFailureLimit),
