@@ -36,7 +36,7 @@ type settings struct {
 }
 
 // onlyNames are what can be measured alone.
-var onlyNames = []string{"proposals", "a2a", "work", "events", "live", "backup", "nodes", "auth", "search"}
+var onlyNames = []string{"proposals", "a2a", "work", "events", "streams", "live", "backup", "nodes", "auth", "search"}
 
 func main() {
 	// The same program runs the other roles, each in its own process.
@@ -148,6 +148,7 @@ var parts = []struct {
 	{"a2a", false, measureTasks},
 	{"work", true, measureWorkAlone},
 	{"events", false, measureEvents},
+	{"streams", false, measureStreams},
 	{"live", false, measureLive},
 	{"backup", false, measureBackup},
 }

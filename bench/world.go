@@ -51,12 +51,12 @@ func knownFlags(ctx context.Context, program string, flags []string) (known []st
 	return known, nil
 }
 
-func newWorld(ctx context.Context, engine, program string, data []string) (*world, error) {
+func newWorld(ctx context.Context, engine, program string, data []string, more ...string) (*world, error) {
 	flags, err := knownFlags(ctx, program, serveFlags)
 	if err != nil {
 		return nil, err
 	}
-	args := slices.Concat([]string{"serve", "--listen", "127.0.0.1:0"}, flags, data)
+	args := slices.Concat([]string{"serve", "--listen", "127.0.0.1:0"}, flags, more, data)
 	p, err := startServer(ctx, nil, "/readyz", program, args...)
 	if err != nil {
 		return nil, err

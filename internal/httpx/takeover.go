@@ -25,27 +25,29 @@ func (rt *Router) Stream(r *http.Request, run func()) {
 	}
 	// The context of net/http ends with its handler.
 	x.Context = streamContext{Context: rt.streams.over, values: x.Context}
-	taken, over := make(chan struct{}), make(chan any, 1)
-	x.rec.takeOver = func() *takenConn { return rt.takeOver(x, r, taken) }
+	handled := make(chan any, 1) // the value of a panic, or nil
+	x.rec.takeOver = func() *takenConn {
+		c := rt.takeOver(x, r)
+		if c != nil {
+			handled <- nil
+		}
+		return c
+	}
 	go func() {
 		defer func() {
 			defer rt.streams.remove(x)
 			x.rec.takeOver = nil
 			p := recover()
 			if x.taken == nil {
-				over <- p
+				handled <- p
 				return
 			}
 			rt.endTaken(x, r, p)
 		}()
 		run()
 	}()
-	select {
-	case <-taken:
-	case p := <-over:
-		if p != nil {
-			panic(p)
-		}
+	if p := <-handled; p != nil {
+		panic(p)
 	}
 }
 
@@ -71,7 +73,7 @@ func (x *exchange) canTakeOver() bool {
 
 // takeOver takes the connection from net/http and writes the header of the response. It returns nil
 // if that is not possible.
-func (rt *Router) takeOver(x *exchange, r *http.Request, taken chan<- struct{}) *takenConn {
+func (rt *Router) takeOver(x *exchange, r *http.Request) *takenConn {
 	x.rec.takeOver = nil
 	head := headOf(x.rec.Header(), rt.now())
 	conn, _, err := x.rec.ResponseWriter.(http.Hijacker).Hijack()
@@ -88,7 +90,6 @@ func (rt *Router) takeOver(x *exchange, r *http.Request, taken chan<- struct{}) 
 	r.Body, x.body, x.request = http.NoBody, nil, r
 	_ = conn.SetWriteDeadline(time.Now().Add(sseDeadline))
 	_, c.err = conn.Write(head)
-	close(taken)
 	return c
 }
 

@@ -36,7 +36,7 @@ type fake struct {
 	turns    []Message // for the response to the next report
 	claims   []client.ClaimRequest
 	together []int // number of reports of each exchange
-	tries    int // reports that arrived, heartbeats not counted
+	tries    int   // reports that arrived, heartbeats not counted
 	reports  []client.WorkReport
 	beats    []client.WorkReport
 	over     map[string]string // final states by lease
