@@ -232,6 +232,9 @@ func (s *Search) score() error {
 	}
 	s.ranked = make([]ranked, len(s.views))
 	for i, v := range s.views {
+		if s.matches[i].Count() == 0 {
+			continue
+		}
 		scores := make([]uint16, v.docs)
 		for _, w := range weights {
 			set, err := w.set(v)
