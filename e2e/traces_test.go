@@ -202,14 +202,19 @@ func checkTrace(t *testing.T, c *collector, trace string, pushes, hooks *remembe
 	poll := c.find(t, "the worker's request for the claim", func(s seenSpan) bool {
 		return slices.Contains(claim.links, s.id)
 	})
-	if poll.name != "POST /api/v1/agents/{agent}/claim" {
+	if poll.name != "POST /api/v1/agents/{agent}/claim" && poll.name != "POST /api/v1/agents/{agent}/work" {
 		t.Errorf("the claim is linked to %+v", poll)
 	}
 	work := c.below(t, claim, "worker", "work")
-	reported := c.below(t, work, "server", "POST /api/v1/agents/{agent}/leases/{lease}")
-	report := c.below(t, reported, "server", "task.report")
+	report := c.below(t, work, "server", "task.report")
 	if report.attributes["parley.status"] != "completed" || !slices.Contains(report.links, send.id) {
 		t.Errorf("the report is %+v, want a link to %s", report, send.id)
+	}
+	exchange := c.find(t, "the worker's request with the report", func(s seenSpan) bool {
+		return slices.Contains(report.links, s.id) && s.id != send.id
+	})
+	if exchange.name != "POST /api/v1/agents/{agent}/work" {
+		t.Errorf("the report is linked to %+v", exchange)
 	}
 	for name, receiver := range map[string]*remember{"push delivery": pushes, "webhook delivery": hooks} {
 		sent := c.below(t, send, "server", name)

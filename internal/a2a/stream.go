@@ -38,7 +38,7 @@ func drop(events eventSeq) {
 // comeAgain is how long a client should wait before it continues a stream that ended early.
 const comeAgain = time.Second
 
-// stream writes events until the last one. It needs no goroutine besides the request's: while the
+// stream writes events until the last one. It needs one goroutine: while the
 // task has no events, the iterator yields zero events.
 func (s *server) stream(c *call) {
 	sse := httpx.NewSSE(c.w)

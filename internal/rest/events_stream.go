@@ -51,8 +51,8 @@ func wantsStream(accept []string) bool {
 // comeAgain is how long a client should wait before it continues a stream that ended early.
 const comeAgain = time.Second
 
-// eventStream is the response with a stream of events. It needs no goroutine besides the
-// request's.
+// eventStream is the response with a stream of events. It needs one
+// goroutine.
 type eventStream struct {
 	*api
 	*call

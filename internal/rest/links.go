@@ -11,6 +11,7 @@ type position struct {
 	more     bool
 	cursor   string // of the next page
 	byCursor bool   // the client pages by cursor, so the links do too
+	deep     bool   // so far from the start that the next page is better found by its cursor
 }
 
 // links returns the values of the Link header. They are relative, because clients may reach the
@@ -32,7 +33,7 @@ func links(u *url.URL, at position) []string {
 		out = append(out, link("prev", "page", strconv.Itoa(at.page-1)))
 	}
 	switch {
-	case at.more && at.byCursor:
+	case at.more && (at.byCursor || at.deep):
 		out = append(out, link("next", "cursor", at.cursor))
 	case at.more:
 		out = append(out, link("next", "page", strconv.Itoa(at.page+1)))

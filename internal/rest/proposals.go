@@ -104,9 +104,15 @@ func (a *api) listProposals(ctx context.Context, c *call, in *listProposalsInput
 	if err != nil {
 		return nil, err
 	}
-	at := position{page: page.Number, more: page.Next != "", cursor: page.Next, byCursor: in.Cursor != ""}
+	at := position{
+		page: page.Number, more: page.Next != "", cursor: page.Next, byCursor: in.Cursor != "",
+		deep: page.Number*page.Limit > deepRows,
+	}
 	return &listProposalsOutput{Link: links(c.request.URL, at), Body: shownList{&page, q.Excerpt}}, nil
 }
+
+// deepRows is the number of rows from which on a page by number costs more than the first ones.
+const deepRows = 2000
 
 type submitProposalInput struct {
 	OrgPath

@@ -166,6 +166,8 @@ func (r *replica) query(ctx context.Context, e *pg, sql string, args []any) (row
 		return &replicaRows{rows: rs, first: first}, true, nil
 	case ctx.Err() != nil:
 		return nil, true, ctx.Err()
+	case isCode(err, "57014"): // it would take too long elsewhere, too
+		return nil, true, err
 	case e.fence.err() != nil:
 		return nil, true, e.fence.err()
 	}

@@ -37,9 +37,10 @@ func (u *updater) commit(batch []*request) {
 		return
 	}
 	for _, r := range batch {
-		if refused(err) {
+		switch {
+		case refused(err):
 			u.handOver(r, func() error { return u.runAlone(ctx, r.change) })
-		} else {
+		case r.err == nil: // else the change was refused, whatever became of the others
 			r.err = err
 		}
 	}

@@ -1,10 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
@@ -22,7 +25,11 @@ const (
 	// searchLease is how long a process owns the index of an org after its last step.
 	searchLease = 30 * time.Second
 	// allOrgs is how often all orgs are looked at: other processes write, too, and may have stopped.
-	allOrgs = 30 * time.Second
+	// On PostgreSQL, where other nodes may write all the time, it is otherNodes.
+	allOrgs    = 30 * time.Second
+	otherNodes = 2 * time.Second
+	// maxTrickle is how long proposals wait that come one after the other.
+	maxTrickle = 5 * time.Second
 	// writeBytes limits one write of pages, so that other writes do not wait long.
 	writeBytes = 256 << 10
 )
@@ -34,14 +41,20 @@ var errNotOwner = errors.New("another process indexes the org")
 func (x *searchIndex) follow(ctx context.Context) {
 	tick := time.NewTicker(buildPause)
 	defer tick.Stop()
-	looked := time.Time{}
-	before := map[string]int{}
-	for {
-		if time.Since(looked) >= allOrgs {
-			looked = time.Now()
+	looked, asked := time.Time{}, time.Time{}
+	before := map[string]trickle{}
+	for more := false; ; {
+		if now := time.Now(); now.Sub(looked) >= allOrgs {
+			looked, asked = now, now
+			x.report(ctx, "count the proposals to index", x.count(ctx))
+			x.report(ctx, "look for orgs to index", x.lookAround(ctx))
+		} else if now.Sub(asked) >= otherNodes && x.d == &postgresDialect {
+			asked = now
 			x.report(ctx, "look for orgs to index", x.lookAround(ctx))
 		}
-		before = x.round(ctx, before)
+		if more, before = x.round(ctx, before); more && ctx.Err() == nil {
+			continue // without a pause
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -59,15 +72,20 @@ func (x *searchIndex) report(ctx context.Context, what string, err error) {
 	}
 }
 
-// lookAround counts what waits, and finds the orgs that have something to do.
-func (x *searchIndex) lookAround(ctx context.Context) error {
+// count counts what waits.
+func (x *searchIndex) count(ctx context.Context) error {
 	var n int64
 	if _, err := one(ctx, x.eng, []any{&n}, `SELECT count(*) FROM search_waiting`); err != nil {
 		return err
 	}
-	if x.waiting.Store(n); n > maxCatchUp {
-		x.log.Info("text index: searches do not find all proposals until these are indexed", "waiting", n)
+	if x.waiting.Store(n); n > maxInMemory {
+		x.log.Info("text index: searches may not find all proposals until these are indexed", "waiting", n)
 	}
+	return nil
+}
+
+// lookAround finds the orgs that have something to do.
+func (x *searchIndex) lookAround(ctx context.Context) error {
 	orgs, err := strs(ctx, x.eng, `SELECT id FROM orgs o WHERE EXISTS (
 			SELECT 1 FROM search_waiting w WHERE w.org_id = o.id) OR EXISTS (
 			SELECT 1 FROM search_segments s WHERE s.org_id = o.id AND s.state <> $1) ORDER BY id`, segmentUsed)
@@ -79,34 +97,50 @@ func (x *searchIndex) lookAround(ctx context.Context) error {
 	return err
 }
 
-// round looks at the orgs that have something to do. It gets and returns how many proposals of each wait.
-func (x *searchIndex) round(ctx context.Context, before map[string]int) map[string]int {
+// trickle is how many proposals of an org waited in a round, and since when some do.
+type trickle struct {
+	n     int
+	since time.Time
+}
+
+// round does one step for each org that has something to do, and reports whether there is more. It gets
+// and returns the orgs whose proposals are left until no more come.
+func (x *searchIndex) round(ctx context.Context, before map[string]trickle) (more bool, now map[string]trickle) {
 	x.mu.Lock()
 	orgs := x.dirty
 	x.dirty = map[string]bool{}
 	x.mu.Unlock()
-	now := map[string]int{}
+	now = map[string]trickle{}
+	var again []string
 	for org := range orgs {
 		if ctx.Err() != nil {
-			return now
+			return false, now
 		}
 		n, err := x.countWaiting(ctx, org)
 		was, known := before[org]
+		if !known {
+			was.since = time.Now()
+		}
+		built := 0
 		switch {
 		case err != nil:
-		case n < manyUnindexed && (!known || n != was):
-			now[org] = n // perhaps more come at once
+		case n < manyUnindexed && (!known || n != was.n) && time.Since(was.since) < maxTrickle:
+			now[org] = trickle{n, was.since} // perhaps more come at once
+			again = append(again, org)
 		default:
-			err = x.catchUp(ctx, org, 0)
+			if built, err = x.step(ctx, org); built > 0 {
+				more = true
+				again = append(again, org)
+			}
 		}
 		x.report(ctx, "index the proposals of org "+org, err) // with the next look at all orgs
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for org := range now {
+	for _, org := range again {
 		x.dirty[org] = true
 	}
-	return now
+	return more, now
 }
 
 // countWaiting counts the proposals of an org that wait, up to manyUnindexed.
@@ -135,37 +169,48 @@ func (x *searchIndex) turn(ctx context.Context, org string) (done func(), err er
 // catchUp indexes the proposals of an org until at most few wait. If another process owns the index, it
 // does nothing.
 func (x *searchIndex) catchUp(ctx context.Context, org string, few int) error {
-	done, err := x.turn(ctx, org)
-	if err != nil {
-		return err
-	}
-	defer done()
-	err = x.eng.write(ctx, func(t *tx) error { return x.take(ctx, t, org) })
-	for err == nil {
-		var n int
-		if few > 0 { // perhaps another goroutine has done it
-			if n, err = x.countWaiting(ctx, org); err != nil || n <= few {
-				break
+	for {
+		if few > 0 {
+			if n, err := x.countWaiting(ctx, org); err != nil || n <= few {
+				return err
 			}
 		}
-		if n, err = x.build(ctx, org); err != nil || n == 0 {
-			break
+		if n, err := x.step(ctx, org); err != nil || n == 0 {
+			return err
 		}
-		if err = x.mergeAll(ctx, org); err == nil {
-			err = ctx.Err()
+	}
+}
+
+// step indexes one batch of an org's proposals, and merges and sweeps segments. It returns how many
+// waiting rows it has removed: none if another process owns the index.
+func (x *searchIndex) step(ctx context.Context, org string) (n int, err error) {
+	defer func() {
+		if p := recover(); p != nil { // the other orgs go on
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
+	}()
+	done, err := x.turn(ctx, org)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	if err = x.eng.write(ctx, func(t *tx) error { return x.take(ctx, t, org) }); err == nil {
+		n, err = x.build(ctx, org)
+	}
+	if err == nil && n > 0 {
+		err = x.mergeAll(ctx, org)
 	}
 	if err == nil {
 		err = x.sweepSegments(ctx, org)
 	}
 	if errors.Is(err, errNotOwner) || errs.KindOf(err) == errs.NotFound { // or the org is gone
-		return nil
+		return 0, nil
 	}
-	return err
+	return n, cmp.Or(err, ctx.Err())
 }
 
 // take makes this process the owner of an org's index, or returns errNotOwner. What a former owner has
-// left is removed: it cannot complete it any more.
+// not completed is swept: it cannot complete it any more.
 func (x *searchIndex) take(ctx context.Context, t *tx, org string) error {
 	deleting, err := t.setting(ctx, org, settingDeleting)
 	if err != nil {
@@ -196,9 +241,7 @@ func (x *searchIndex) take(ctx context.Context, t *tx, org string) error {
 		return errNotOwner
 	}
 	t.exec(`UPDATE search_orgs SET owner = $2, until = $3 WHERE org_id = $1`, org, x.token, end)
-	t.exec(`DELETE FROM search_pages WHERE org_id = $1 AND segment IN (
-		SELECT segment FROM search_segments WHERE org_id = $1 AND state = $2)`, org, segmentWritten)
-	t.exec(`DELETE FROM search_segments WHERE org_id = $1 AND state = $2`, org, segmentWritten)
+	t.exec(`UPDATE search_segments SET state = $3 WHERE org_id = $1 AND state = $2`, org, segmentWritten, segmentReplaced)
 	return nil
 }
 

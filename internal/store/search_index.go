@@ -131,7 +131,7 @@ const docColumns = `p.id, p.status, p.category, p.priority, p.submitted_by, p.ti
 func (x *searchIndex) readDocs(
 	ctx context.Context, r reader, org string, ids []string, maxText int,
 ) (docs []textindex.Doc, n int, err error) {
-	const page = 256
+	const page = 32
 	for size := 0; n < len(ids) && size < maxText; {
 		part := ids[n:min(n+page, len(ids))]
 		sql, arg := x.d.listed(part)

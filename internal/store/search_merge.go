@@ -54,7 +54,8 @@ func toMerge(all []segmentRow) []segmentRow {
 	}
 	for tier, list := range tiers {
 		group := fitting(list)
-		if len(group) >= mergeWidth || tier == topTier && len(group) >= 2 {
+		large := len(group) < len(list) // what is left does not fit
+		if len(group) >= mergeWidth || len(group) >= 2 && (large || tier == topTier) {
 			return group
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/parley-dev/parley/internal/textindex"
 )
@@ -16,8 +17,9 @@ const (
 	maxInMemory = 8192
 	// maxCatchUp is how many may wait before a search does not wait for the indexer: the index is being
 	// built after an upgrade.
-	maxCatchUp = 65_536
-	maxStates  = 256 // orgs of which the state is kept
+	maxCatchUp     = 65_536
+	maxCatchUpTime = time.Second
+	maxStates      = 256 // orgs of which the state is kept
 )
 
 // searchState is the index of an org as of one moment.
@@ -26,6 +28,7 @@ type searchState struct {
 	ids      []int64
 	views    []*textindex.View // of the segments, with their headers
 	memory   *textindex.View   // of what waits; nil if nothing does
+	waiting  waitingRows       // what memory has
 	complete bool
 }
 
@@ -131,9 +134,7 @@ func (x *searchIndex) readState(
 			return nil, err
 		}
 		if !behind {
-			if err := x.catchUp(ctx, org, fewWaiting); err != nil {
-				return nil, err
-			}
+			x.catchUpSoon(ctx, org)
 		}
 		most := maxInMemory
 		if behind {
@@ -147,7 +148,16 @@ func (x *searchIndex) readState(
 	if err := x.openSegments(ctx, r, org, s, snap.segments, kept); err != nil {
 		return nil, err
 	}
-	return s, x.addWaiting(ctx, r, org, s, snap)
+	return s, x.addWaiting(ctx, r, org, s, snap, kept)
+}
+
+// catchUpSoon lets the indexer catch up, unless that takes long or fails: a search can do without.
+func (x *searchIndex) catchUpSoon(ctx context.Context, org string) {
+	limited, cancel := context.WithTimeout(ctx, maxCatchUpTime)
+	defer cancel()
+	if err := x.catchUp(limited, org, fewWaiting); err != nil && limited.Err() == nil {
+		x.report(ctx, "index the proposals of org "+org, err)
+	}
 }
 
 // behind reports whether so much waits that a search does not wait for it.
@@ -162,6 +172,13 @@ type indexSnapshot struct {
 	ids      []string     // that wait
 	changed  []string     // those of them that a segment may have
 	more     bool         // further ones wait
+	waiting  waitingRows
+}
+
+// waitingRows identifies rows of search_waiting, whose numbers are never used again.
+type waitingRows struct {
+	n           int
+	first, last int64
 }
 
 // snapshot reads the segments and up to most of the waiting rows, the newest, with one statement: a row
@@ -183,6 +200,9 @@ func (x *searchIndex) snapshot(ctx context.Context, r reader, org string, most i
 			out.more = true
 			return nil
 		}
+		w := &out.waiting
+		w.n, w.first = w.n+1, id // the newest comes first
+		w.last = max(w.last, id)
 		if changed != 0 {
 			out.changed = append(out.changed, text)
 		}
@@ -241,8 +261,9 @@ func (x *searchIndex) openSegments(
 
 // addWaiting indexes what waits in memory, and hides older versions.
 func (x *searchIndex) addWaiting(
-	ctx context.Context, r reader, org string, s *searchState, snap *indexSnapshot,
+	ctx context.Context, r reader, org string, s *searchState, snap *indexSnapshot, kept *searchState,
 ) error {
+	s.waiting = snap.waiting
 	if len(snap.changed) > 0 {
 		if err := x.mask(ctx, r, org, s.views, s.ids, snap.changed); err != nil {
 			return err
@@ -254,16 +275,20 @@ func (x *searchIndex) addWaiting(
 	if len(snap.ids) == 0 {
 		return nil
 	}
-	const anySize = 1 << 40
-	docs, _, err := x.readDocs(ctx, r, org, snap.ids, anySize)
+	if kept != nil && kept.waiting == s.waiting && kept.memory != nil {
+		s.memory, s.complete = kept.memory, s.complete && kept.complete
+		return nil
+	}
+	docs, n, err := x.readDocs(ctx, r, org, snap.ids, buildText)
 	if err != nil || len(docs) == 0 {
 		return err
 	}
+	s.complete = s.complete && n == len(snap.ids)
 	s.memory, err = textindex.InMemory(textindex.Build(docs))
 	return err
 }
 
-// mask hides documents in all views, and returns which of them changed.
+// mask hides documents in all views.
 func (x *searchIndex) mask(
 	ctx context.Context, r reader, org string, views []*textindex.View, segments []int64, ids []string,
 ) error {

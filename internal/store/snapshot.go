@@ -52,7 +52,7 @@ type copyForm struct {
 var derived = map[string]bool{
 	"schema_migrations": true, "nodes": true, "data_versions": true, "events_new": true,
 	"search_orgs": true, "search_segments": true, "search_pages": true, "search_waiting": true,
-	"proposal_search": true, // the index of schemas before 27
+	"proposal_search": true, // the index of schemas before 28
 }
 
 // own are columns that only one engine has. proposals.seq is the row number.

@@ -30,7 +30,7 @@ func (ts Tasks) Exchange(
 		got, err = ts.claimIn(ctx, x, org, agent, b, claim)
 		return err
 	})
-	if err != nil && errs.KindOf(err) == errs.Unavailable {
+	if err != nil && errs.KindOf(err) == errs.Unavailable && !isCode(err, "55P03") { // or one task is locked
 		for _, u := range ups {
 			u.Change, u.Err = task.Change{}, err
 		}

@@ -292,7 +292,7 @@ func (s *liveStream) goesOn() bool {
 	switch s.standing() {
 	case sameMember:
 		if time.Since(s.wrote) < liveKeepAlive {
-			return true
+			return s.sse.Flush() == nil // with nothing to send, it looks for the client
 		}
 		return s.send("alive", 0, []byte("{}")) == nil
 	case noMember:

@@ -23,6 +23,10 @@ const (
 	// that hangs delays no other results. Some may be in flight at a time.
 	exchangeSlow = 500 * time.Millisecond
 	maxExchanges = 4
+	// singleFor is how long results are sent alone to a server that does not know exchanges.
+	singleFor = 5 * time.Minute
+	// warnEvery is how often at most claims that fail are logged.
+	warnEvery = 10 * time.Second
 )
 
 // outbox has the results of handlers that wait to be sent.
@@ -32,7 +36,8 @@ type outbox struct {
 	flying int       // requests in flight
 	began  time.Time // when the last of them was sent
 	ended  time.Time // when the last response arrived
-	single bool      // the server does not know exchanges
+	single time.Time // until when the server is taken for one that does not know exchanges
+	warned time.Time // of a claim that failed
 	closed bool
 	wake   chan struct{}
 }
@@ -77,7 +82,7 @@ func (o *outbox) idle() time.Duration {
 func (o *outbox) put(r *result) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.single || o.closed {
+	if time.Now().Before(o.single) || o.closed {
 		return false
 	}
 	o.items = append(o.items, r)
@@ -138,6 +143,18 @@ func (s *shift) sendResults() {
 		case <-slow:
 		}
 	}
+}
+
+// warns reports whether it is time to log again that a claim failed.
+func (o *outbox) warns() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := time.Now()
+	if now.Sub(o.warned) < warnEvery {
+		return false
+	}
+	o.warned = now
+	return true
 }
 
 func (o *outbox) isClosed() bool {
@@ -247,7 +264,9 @@ func (s *shift) landed(err error) {
 	if err == nil {
 		o.ended = time.Now()
 	}
-	o.single = o.single || old
+	if old {
+		o.single = time.Now().Add(singleFor)
+	}
 }
 
 // settleFailed ends the delivery of results whose request failed. If trying again cannot help, each
@@ -274,7 +293,7 @@ func (s *shift) settleEach(batch []*result, answer *client.Exchange) {
 			r.done <- sent{progress: got.Progress}
 		}
 	}
-	if answer.ClaimProblem != nil {
+	if answer.ClaimProblem != nil && s.outbox.warns() {
 		s.log.Warn("claim failed", "agent", s.agent, "error", answer.ClaimProblem)
 	}
 }

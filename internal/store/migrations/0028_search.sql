@@ -24,8 +24,9 @@ CREATE TABLE search_segments (
   PRIMARY KEY (org_id, segment)
 );
 
--- Proposals that were submitted or changed and are not indexed yet. changed is 0 for a new one, of which
--- no segment has an older version.
+-- Tables with columns or keys that the engines write differently. search_waiting has proposals that
+-- were submitted or changed and are not indexed yet. changed is 0 for a new one, of which no segment has
+-- an older version.
 -- @sqlite
 CREATE TABLE search_pages (
   org_id  TEXT NOT NULL,
