@@ -89,10 +89,14 @@ func (f *form) subscribe(c *call, params []byte) (*sseStream, error) {
 	if resume {
 		// The client continues where it was cut off, and does not need the task again.
 		st := f.events(&t, events)
-		st.known = after
+		st.known, st.follows = after, true
 		return st, nil
 	}
-	return f.show(c, &t, events, wire.AllHistory)
+	st, err := f.show(c, &t, events, wire.AllHistory)
+	if err == nil {
+		st.follows = true
+	}
+	return st, err
 }
 
 // show streams a task and then its events.

@@ -157,7 +157,7 @@ func restSegments(u *url.URL, agent string) ([]string, bool) {
 func (s *server) rest(w http.ResponseWriter, r *http.Request) {
 	if c := s.answerREST(w, r); c != nil {
 		httpx.ReleaseMemory(c)
-		s.router.Stream(c.r, func() { s.stream(c) })
+		s.stream(c)
 	}
 }
 

@@ -50,7 +50,7 @@ type call struct {
 func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	if c := s.answer(w, r); c != nil {
 		httpx.ReleaseMemory(c)
-		s.router.Stream(c.r, func() { s.stream(c) })
+		s.stream(c)
 	}
 }
 

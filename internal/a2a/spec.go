@@ -84,7 +84,7 @@ func specResubscribe(c *call, params []byte) (*sseStream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sseStream{task: names(&t), events: events, form: "spec", encode: eventsOf(&t)}, nil
+	return &sseStream{task: names(&t), events: events, form: "spec", encode: eventsOf(&t), follows: true}, nil
 }
 
 // specMessage is a direct message: it is not tracked and cannot be queried later. With a messageId

@@ -17,6 +17,9 @@ type sseStream struct {
 	first     *stream.Encoding
 	firstDone func() // nil: nothing to release
 	known     int64
+	// follows is set if the client follows a task that exists, maybe for hours. The stream of a message
+	// is short most of the time, and leaves its connection to the next request.
+	follows bool
 
 	task   *task.Task // the task of the events, without its content
 	events eventSeq
@@ -38,9 +41,17 @@ func drop(events eventSeq) {
 // comeAgain is how long a client should wait before it continues a stream that ended early.
 const comeAgain = time.Second
 
-// stream writes events until the last one. It needs one goroutine: while the
-// task has no events, the iterator yields zero events.
+// stream writes events until the last one. It needs one goroutine: while the task has no events, the
+// iterator yields zero events.
 func (s *server) stream(c *call) {
+	if c.stream.follows {
+		s.router.Stream(c.r, func() { s.write(c) })
+	} else {
+		s.write(c)
+	}
+}
+
+func (s *server) write(c *call) {
 	sse := httpx.NewSSE(c.w)
 	now := time.Now()
 	wrote, checked := now, now

@@ -16,7 +16,6 @@ const sseDeadline = 30 * time.Second
 type SSE struct {
 	w     http.ResponseWriter
 	rc    *http.ResponseController
-	rec   *recorder  // nil: the stream cannot take over its connection
 	conn  *takenConn // nil: net/http has the connection
 	dirty bool       // something is not flushed yet
 }
@@ -29,7 +28,7 @@ func NewSSE(w http.ResponseWriter) *SSE {
 	h["X-Accel-Buffering"] = []string{"no"} // or nginx would buffer events
 	s := &SSE{w: w, dirty: true}
 	if rec, ok := w.(*recorder); ok && rec.takeOver != nil {
-		s.rec = rec
+		s.conn = rec.takeOver()
 	}
 	w.WriteHeader(http.StatusOK)
 	s.rc = http.NewResponseController(w)
@@ -119,13 +118,9 @@ func (s *SSE) write(p []byte) error {
 // extend sets the write deadline. Connections without deadlines, as in tests, work too.
 func (s *SSE) extend() { _ = s.rc.SetWriteDeadline(time.Now().Add(sseDeadline)) }
 
-// Flush sends what was written. If there is nothing, the stream is idle: it takes over its connection,
-// and Flush returns an error if the client is gone.
+// Flush sends what was written. If there is nothing, it returns an error if the client is gone.
 func (s *SSE) Flush() error {
 	if !s.dirty {
-		if s.rec != nil && s.rec.takeOver != nil {
-			s.conn = s.rec.takeOver()
-		}
 		if s.conn != nil {
 			return s.conn.alive()
 		}

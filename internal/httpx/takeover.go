@@ -11,9 +11,8 @@ import (
 )
 
 // A stream is open for hours and sends little. In the goroutine of its connection it would keep the
-// buffers and the stacks of net/http, some 30 KiB. So a stream over HTTP/1.1 runs in a goroutine of
-// its own, and takes over the connection when it is idle for the first time. A stream that ends
-// before leaves the connection to the next request.
+// buffers and the stacks of net/http, some 30 KiB. So a stream over HTTP/1.1 takes over the
+// connection and runs in a goroutine of its own.
 
 // Stream runs the response to a request that sends events far apart, with NewSSE. run must not use
 // the body of the request. Over HTTP/1.1, Stream may return before the response ends; nothing may be
@@ -72,10 +71,11 @@ func (x *exchange) canTakeOver() bool {
 		x.request.Method != http.MethodHead
 }
 
-// takeOver takes the connection from net/http, which has sent the header of the response and what was
-// written so far, in chunks. It returns nil if that is not possible.
+// takeOver takes the connection from net/http and writes the header of the response. It returns nil
+// if that is not possible.
 func (rt *Router) takeOver(x *exchange, r *http.Request) *takenConn {
 	x.rec.takeOver = nil
+	head := headOf(x.rec.Header(), rt.now())
 	conn, _, err := x.rec.ResponseWriter.(http.Hijacker).Hijack()
 	if err != nil {
 		return nil
@@ -88,7 +88,28 @@ func (rt *Router) takeOver(x *exchange, r *http.Request) *takenConn {
 	rt.streams.take(x, c)
 	x.rec.ResponseWriter = c
 	r.Body, x.body, x.request = http.NoBody, nil, r
+	_ = conn.SetWriteDeadline(time.Now().Add(sseDeadline))
+	_, c.err = conn.Write(head)
 	return c
+}
+
+// headOf encodes the status and the header of a stream.
+func headOf(h http.Header, now time.Time) []byte {
+	var b buffer
+	b = append(b, "HTTP/1.1 200 OK\r\n"...)
+	_ = h.WriteSubset(&b, map[string]bool{"Content-Length": true, "Connection": true, "Transfer-Encoding": true})
+	b = append(b, "Date: "...)
+	b = now.UTC().AppendFormat(b, http.TimeFormat)
+	return append(b, "\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"...)
+}
+
+// buffer is a slice to write to.
+type buffer []byte
+
+// Write implements io.Writer.
+func (b *buffer) Write(p []byte) (int, error) {
+	*b = append(*b, p...)
+	return len(p), nil
 }
 
 // endTaken ends a stream that has taken over its connection. p is the value of a panic.

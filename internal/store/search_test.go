@@ -352,7 +352,7 @@ func TestAPausedOwnerChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := x.asOwner(ctx, "acme", func(t *tx) error {
-			t.addSegment("acme", 42, segmentWritten, 1, 1, time.Now())
+			t.addSegment("acme", 42, segmentWritten, 1, 1, time.Now().Add(-2*keepReplaced))
 			t.addPages("acme", 42, 0, [][]byte{{1}})
 			return nil
 		}); err != nil {
@@ -369,6 +369,9 @@ func TestAPausedOwnerChangesNothing(t *testing.T) {
 		}
 		if err := x.asOwner(ctx, "acme", func(*tx) error { return nil }); !errors.Is(err, errNotOwner) {
 			t.Errorf("the former owner writes: %v", err)
+		}
+		if err := other.sweepSegments(ctx, "acme"); err != nil {
+			t.Fatal(err)
 		}
 		for _, table := range []string{"search_pages", "search_segments"} {
 			n := 0
