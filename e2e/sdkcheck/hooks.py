@@ -18,7 +18,8 @@ ID = r"[a-z0-9][a-z0-9._-]{0,63}"
 RULES = [
     (r"cursor", r"is not a cursor of this list|cannot be combined with page"),
     (r"after", r'must be the "next" of the page before'),
-    (r"q", r"must contain a letter or a digit"),
+    (r"q", r"must contain a letter, a digit or a symbol|must not have more than 64 words"),
+    (r"sort", r"relevance needs a search text"),
     (r"since", r"must be a time such as"),  # the pattern has days that a month does not have
     (r"/title", r"must have a visible character"),
     (r"title", r"is required, unless there is a problem"),
@@ -87,11 +88,20 @@ def before_call(context, case, kwargs):
     if case.operation.path.endswith("/events") and parameter_of(case) != "Authorization":
         if re.fullmatch(r"wait=\d+", str((case.headers or {}).get("Prefer"))):
             case.headers["Prefer"] = "wait=0"
-    if case.operation.path.endswith("/claim") and isinstance(case.body, dict):
-        if is_count(case.body.get("wait_seconds", 0), 60):
-            case.body["wait_seconds"] = 0
-        if is_count(case.body.get("max"), 100):
-            case.body["max"] = min(case.body["max"], 1)
+    if case.operation.path.endswith("/claim"):
+        claim_little(case.body)
+    if case.operation.path.endswith("/work") and isinstance(case.body, dict):
+        claim_little(case.body.get("claim"))
+
+
+def claim_little(claim):
+    """Makes a claim one that does not wait, and leaves tasks to others."""
+    if not isinstance(claim, dict):
+        return
+    if is_count(claim.get("wait_seconds", 0), 60):
+        claim["wait_seconds"] = 0
+    if is_count(claim.get("max"), 100):
+        claim["max"] = min(claim["max"], 1)
 
 
 def parameter_of(case):
