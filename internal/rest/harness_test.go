@@ -53,8 +53,6 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 		Frictions: friction.New(o.Store.Friction(), utcNow, newID, proposal.Check),
 		Accounts:  account.New(o.Store.Accounts(), o.Store.Audit(), nil, utcNow),
 		Webhooks:  newWebhooks(o, acceptsAll{}),
-
-		CacheRecords: true,
 	}
 	ro.Events = event.NewService(event.Options{
 		Store: o.Store.Events(), Now: utcNow, Stopping: o.Tasks.Stopping(), OnError: func(err error) { tb.Log(err) },

@@ -60,9 +60,6 @@ type Options struct {
 	// PageCacheBytes limits the memory of the cache of encoded list pages.
 	// 0 means DefaultPageCache; a negative value disables the cache.
 	PageCacheBytes int64
-	// CacheRecords caches single proposals too. It pays if the store reads its data version with less
-	// effort than a proposal.
-	CacheRecords bool
 	// OnCache gets the look-ups of a cache, for metrics; may be nil.
 	OnCache func(name string, stats func() cache.Stats)
 }
@@ -105,7 +102,7 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 		keepAlive: cmp.Or(o.KeepAlive, 15*time.Second), recheck: cmp.Or(o.Recheck, 2*time.Second),
 	}
 	rt.Area(httpx.Area{Programs: true, CrossOrigin: true}, "/api/")
-	a.huma = newHuma(routes{rt, newPageCache(o), o.CacheRecords}, o)
+	a.huma = newHuma(routes{rt, newPageCache(o)}, o)
 	schemaOf[httpx.Problem](a)
 	a.registerProposals()
 	a.registerTriage()
@@ -137,11 +134,10 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 }
 
 // routes registers huma's operations on the router. The page cache wraps only the list of
-// proposals and, if records is set, single proposals. It runs after authentication.
+// proposals and single proposals. It runs after authentication.
 type routes struct {
 	*httpx.Router
-	pages   *pageCache
-	records bool
+	pages *pageCache
 }
 
 // routeOf is the metadata key under which an operation stores its httpx.Route.
@@ -156,7 +152,7 @@ func (m routes) Handle(op *huma.Operation, handle func(huma.Context)) {
 	case op.Method != http.MethodGet || m.pages == nil:
 	case op.Path == proposalsPath:
 		h = m.pages.wrap(identity.ListProposals, h)
-	case op.Path == proposalPath && m.records:
+	case op.Path == proposalPath:
 		h = m.pages.wrap(identity.ReadProposal, h)
 	}
 	m.HandleRoute(op.Method+" "+op.Path, op.Metadata[routeOf].(httpx.Route), h)
