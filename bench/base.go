@@ -9,10 +9,14 @@ import (
 	"strings"
 )
 
-// buildBase builds another revision from an archive of it. The present benchmark is also built
+// buildBase builds another revision from an archive of it. A program that was built before is taken
+// as it is. The present benchmark is also built
 // there, for what is measured without a server; keys is empty if it does not compile with that
 // revision.
 func buildBase(ctx context.Context, revision string) (parley, keys string, cleanup func(), err error) {
+	if info, err := os.Stat(revision); err == nil && info.Mode().IsRegular() {
+		return revision, "", func() {}, nil
+	}
 	top, err := git(ctx, "rev-parse", "--show-toplevel")
 	if err != nil {
 		return "", "", nil, err

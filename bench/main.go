@@ -85,8 +85,9 @@ func parse(args []string) (settings, error) {
 	rate := fs.Int("writes", 100, "proposals and votes written per second for 'list under writes'")
 	only := fs.String("only", "", "measure one of "+strings.Join(onlyNames, ", ")+" alone")
 	asJSON := fs.Bool("json", false, "print JSON instead of a table")
-	base := fs.String("base", "", "compare every hot path with this git `revision` instead of the limits, "+
+	base := fs.String("base", "", "compare every hot path with this git `revision` or built program instead of the limits, "+
 		"in alternating rounds (10 of 700ms each with 10000 proposals, unless given)")
+	fs.StringVar(&profiles.dir, "profile", "", "save a processor profile of the server for each hot path in this `folder`")
 	if err := fs.Parse(args); err != nil {
 		return settings{}, err
 	}

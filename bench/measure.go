@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -226,8 +227,9 @@ func (w *world) scenarios(
 func (sc scenario) run(ctx context.Context, set settings) (line, error) {
 	var rates, limits, ratios, p50, p99 []float64
 	for range set.rounds {
+		saved := profiles.start(ctx, sc.parley.Addr, sc.name, set.duration)
 		r, err := beside(ctx, set, sc.background, sc.parley)
-		if err != nil {
+		if err = errors.Join(err, saved()); err != nil {
 			return line{}, err
 		}
 		var behind *job

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -41,8 +42,9 @@ func (w *taskWorld) hotPaths(set settings) ([]hotPath, error) {
 // jobPath measures a job, with another one in the background if background is set.
 func jobPath(name string, background *job, j job) hotPath {
 	return hotPath{name: name, rate: func(ctx context.Context, set settings) (float64, error) {
+		saved := profiles.start(ctx, j.Addr, name, set.duration)
 		r, err := beside(ctx, set, background, j)
-		return r.rate(), err
+		return r.rate(), errors.Join(err, saved())
 	}}
 }
 

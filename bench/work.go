@@ -136,47 +136,97 @@ type claimedWork struct {
 }
 
 // work claims and completes tasks until end, and then until there are no more: a sender waits for
-// each task. Each request reports the results of the last tasks and claims the next ones. It
-// returns the time of each task from send to claim.
+// each task. It returns the time of each task from send to claim.
 func (j workJob) work(name string, end time.Time) (waits []time.Duration, err error) {
 	c, err := dial(j.Addr)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = c.Close() }()
-	const done = `{"lease":%q,"report":{"status":"completed",` +
-		`"artifacts":[{"name":"result","parts":[{"type":"text","text":"done"}]}]}}`
-	claim := fmt.Sprintf(`"claim":{"worker":%q,"max":%d,"wait_seconds":1,"capacity":%d}`, name, claimMost, claimMost)
-	var reports []string
-	var body bytes.Buffer
+	h := hand{
+		job: j, conn: c,
+		claim: fmt.Sprintf(`{"worker":%q,"max":%d,"wait_seconds":1,"capacity":%d}`, name, claimMost, claimMost),
+	}
+	var leases []string
 	for {
-		body.Reset()
-		status, err := c.do(request("POST", j.Addr, "/api/v1/agents/"+bot+"/work", j.Key,
-			`{"reports":[`+strings.Join(reports, ",")+`],`+claim+`}`), &body)
+		got, err := h.exchange(leases)
+		if err != nil {
+			return waits, err
+		}
 		now := time.Now()
-		var got claimedWork
-		if err == nil && status == 200 {
-			err = json.Unmarshal(body.Bytes(), &got)
-		}
-		if err != nil || status != 200 || len(got.Reports) != len(reports) {
-			return waits, fmt.Errorf("exchange: %d %w %s", status, err, &body)
-		}
-		for _, r := range got.Reports {
-			if r.Problem != nil {
-				return waits, fmt.Errorf("report: %s: %s", r.Problem.Code, r.Problem.Detail)
-			}
-		}
-		if len(got.Tasks) == 0 && len(reports) == 0 && now.After(end) {
+		if len(got.Tasks) == 0 && len(leases) == 0 && now.After(end) {
 			return waits, nil
 		}
-		reports = reports[:0]
+		leases = leases[:0]
 		for _, t := range got.Tasks {
 			sent, err := strconv.ParseInt(strings.TrimLeft(t.Message.Parts[0].Text, "0"), 10, 64)
 			if err != nil {
 				return waits, err
 			}
 			waits = append(waits, now.Sub(time.Unix(0, sent)))
-			reports = append(reports, fmt.Sprintf(done, t.Lease))
+			leases = append(leases, t.Lease)
 		}
 	}
+}
+
+// hand is one worker with its connection.
+type hand struct {
+	job    workJob
+	conn   *conn
+	claim  string
+	body   bytes.Buffer
+	single bool // the server is of a revision that does not know exchanges
+}
+
+// finished is the report of every task.
+const finished = `{"status":"completed","artifacts":[{"name":"result","parts":[{"type":"text","text":"done"}]}]}`
+
+// exchange reports the tasks of leases as completed and claims the next ones, in one request if
+// the server knows that.
+func (h *hand) exchange(leases []string) (got claimedWork, err error) {
+	if h.single {
+		return h.oneByOne(leases)
+	}
+	reports := make([]string, len(leases))
+	for i, lease := range leases {
+		reports[i] = fmt.Sprintf(`{"lease":%q,"report":%s}`, lease, finished)
+	}
+	status, err := h.post("/work", `{"reports":[`+strings.Join(reports, ",")+`],"claim":`+h.claim+`}`, &got)
+	if err == nil && status == 404 && len(leases) == 0 {
+		h.single = true
+		return h.oneByOne(nil)
+	}
+	if err != nil || status != 200 || len(got.Reports) != len(leases) {
+		return got, fmt.Errorf("exchange: %d %w %s", status, err, &h.body)
+	}
+	for _, r := range got.Reports {
+		if r.Problem != nil {
+			return got, fmt.Errorf("report: %s: %s", r.Problem.Code, r.Problem.Detail)
+		}
+	}
+	return got, nil
+}
+
+// oneByOne is an exchange with a request for each report and one for the claim.
+func (h *hand) oneByOne(leases []string) (got claimedWork, err error) {
+	for _, lease := range leases {
+		if status, err := h.post("/leases/"+lease, finished, nil); err != nil || status != 200 {
+			return got, fmt.Errorf("report: %d %w %s", status, err, &h.body)
+		}
+	}
+	status, err := h.post("/claim", h.claim, &got)
+	if err != nil || status != 200 {
+		return got, fmt.Errorf("claim: %d %w %s", status, err, &h.body)
+	}
+	return got, nil
+}
+
+// post sends a request about the agent's work and decodes a response of status 200 to out.
+func (h *hand) post(path, body string, out any) (status int, err error) {
+	h.body.Reset()
+	status, err = h.conn.do(request("POST", h.job.Addr, "/api/v1/agents/"+bot+path, h.job.Key, body), &h.body)
+	if err == nil && status == 200 && out != nil {
+		err = json.Unmarshal(h.body.Bytes(), out)
+	}
+	return status, err
 }

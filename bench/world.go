@@ -56,11 +56,16 @@ func newWorld(ctx context.Context, engine, program string, data []string, more .
 	if err != nil {
 		return nil, err
 	}
-	args := slices.Concat([]string{"serve", "--listen", "127.0.0.1:0"}, flags, more, data)
+	profile, debug, err := profiles.flag()
+	if err != nil {
+		return nil, err
+	}
+	args := slices.Concat([]string{"serve", "--listen", "127.0.0.1:0"}, flags, profile, more, data)
 	p, err := startServer(ctx, nil, "/readyz", program, args...)
 	if err != nil {
 		return nil, err
 	}
+	profiles.add(p.addr, engine, debug)
 	w := &world{process: p, engine: engine, program: program, data: data, rng: rand.New(rand.NewPCG(1, 2))}
 	if err := w.prepare(ctx); err != nil {
 		w.Kill()
