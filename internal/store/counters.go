@@ -24,6 +24,12 @@ const (
 	countPeople = string(identity.User)
 )
 
+// counted is a change of a counter.
+type counted struct {
+	counter
+	n int64
+}
+
 // countProposal adds n to the counters that include p: the org's, its submitter's and, if a
 // user submitted it, that of all users.
 func (t *tx) countProposal(p *proposal.Proposal, n int64) {
@@ -65,16 +71,20 @@ func assigneeCounter(assignee string) string {
 	return assignee
 }
 
-// changedCounters returns the counters to change in sorted order, which prevents deadlocks.
-func (t *tx) changedCounters() []counter {
-	keys := make([]counter, 0, len(t.counts))
-	for c, n := range t.counts {
+// changedCounters returns what to add to which counter in sorted order, which prevents deadlocks.
+func (t *tx) changedCounters() []counted {
+	sums := make(map[counter]int64, len(t.counts))
+	for i := range t.counts {
+		sums[t.counts[i].counter] += t.counts[i].n
+	}
+	out := make([]counted, 0, len(sums))
+	for c, n := range sums {
 		if n != 0 {
-			keys = append(keys, c)
+			out = append(out, counted{c, n})
 		}
 	}
-	slices.SortFunc(keys, compareCounters)
-	return keys
+	slices.SortFunc(out, compareCounters)
+	return out
 }
 
 // flushCounts queues one statement for each changed counter.
@@ -83,23 +93,23 @@ func (t *tx) flushCounts() {
 		t.exec(`INSERT INTO counters (org_id, kind, who, status, category, priority, slot, n)
 			VALUES ($1, $2, $3, $4, $5, $6, 0, $7)
 			ON CONFLICT (org_id, kind, who, status, category, priority, slot) DO UPDATE SET n = counters.n + excluded.n`,
-			c.org, c.kind, c.who, c.status, c.category, c.priority, t.counts[c])
+			c.org, c.kind, c.who, c.status, c.category, c.priority, c.n)
 	}
 }
 
 // flushCountsAtOnce is flushCounts for PostgreSQL, where each statement is expensive: one
 // statement adds all counts, in sorted order.
 func (t *tx) flushCountsAtOnce(slot int) {
-	keys := t.changedCounters()
-	if len(keys) == 0 {
+	changed := t.changedCounters()
+	if len(changed) == 0 {
 		return
 	}
 	var orgs, kinds, whos, statuses, categories []string
 	var priorities, counts []int64
-	for _, c := range keys {
+	for _, c := range changed {
 		orgs, kinds, whos = append(orgs, c.org), append(kinds, c.kind), append(whos, c.who)
 		statuses, categories = append(statuses, c.status), append(categories, c.category)
-		priorities, counts = append(priorities, int64(c.priority)), append(counts, t.counts[c])
+		priorities, counts = append(priorities, int64(c.priority)), append(counts, c.n)
 	}
 	t.exec(`INSERT INTO counters (org_id, kind, who, status, category, priority, slot, n)
 			SELECT org, kind, who, status, category, priority, $8, n
@@ -109,7 +119,7 @@ func (t *tx) flushCountsAtOnce(slot int) {
 		orgs, kinds, whos, statuses, categories, priorities, counts, slot)
 }
 
-func compareCounters(a, b counter) int {
+func compareCounters(a, b counted) int {
 	return cmp.Or(
 		cmp.Compare(a.org, b.org), cmp.Compare(a.kind, b.kind), cmp.Compare(a.who, b.who),
 		cmp.Compare(a.status, b.status), cmp.Compare(a.category, b.category), cmp.Compare(a.priority, b.priority),

@@ -37,7 +37,7 @@ type hooks struct {
 	records  Records
 	outcomes time.Duration // how long the outcome of an idempotency key is kept
 	revoked  func(org string)
-	awaiting func(orgs map[string]int)        // see searchIndex.added
+	awaiting func([]awaited)                  // see searchIndex.added
 	events   atomic.Pointer[func(org string)] // PostgreSQL's numberer runs already when it is set
 }
 
@@ -45,7 +45,7 @@ func newHooks(r Records) *hooks {
 	if r == nil {
 		r = noRecords{}
 	}
-	h := &hooks{records: r, revoked: func(string) {}, awaiting: func(map[string]int) {}}
+	h := &hooks{records: r, revoked: func(string) {}, awaiting: func([]awaited) {}}
 	h.onEvents(func(string) {})
 	return h
 }

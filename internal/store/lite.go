@@ -148,7 +148,7 @@ func (e *lite) org(id string) *liteOrg {
 // write in every later read.
 func (e *lite) committed(t *tx) {
 	e.checkpoints.committed()
-	for id := range t.touched {
+	for _, id := range t.touched {
 		e.org(id).version.Add(1)
 	}
 	e.hooks.awaiting(t.awaiting)

@@ -71,6 +71,7 @@ func (w *writer) attempt(batch []*request) error {
 			}
 		}
 		whole.flushCounts()
+		whole.flushAwaiting()
 		if err := w.flushEvents(whole); err != nil {
 			return err
 		}

@@ -229,13 +229,9 @@ func (t *tx) finish(conn *pgx.Conn) {
 	// slot (behind a pooler they are random).
 	slot := int(conn.PgConn().PID() % slots)
 	t.flushCountsAtOnce(slot)
-	orgs := make([]string, 0, len(t.touched))
-	for org := range t.touched {
-		orgs = append(orgs, org)
-	}
-	slices.Sort(orgs)
+	t.flushAwaiting()
 	var last []statement
-	for _, org := range orgs {
+	for _, org := range slices.Sorted(slices.Values(t.touched)) {
 		last = append(last, statement{sql: newVersion, args: []any{org, slot}})
 	}
 	last = append(last, insertPacks(packs(t.events))...)

@@ -16,9 +16,9 @@ import (
 
 const (
 	// buildPause is how often the index follows the writes. Proposals of an org are indexed if none came
-	// since the last time, or if manyUnindexed wait.
+	// since the last time, or if manyUnindexed wait: a short burst of writes has the processor for itself.
 	buildPause    = 500 * time.Millisecond
-	manyUnindexed = fewWaiting
+	manyUnindexed = maxInMemory
 	// buildBatch and buildText limit the proposals of one new segment, and their text in bytes.
 	buildBatch = 4096
 	buildText  = 8 << 20
@@ -75,7 +75,7 @@ func (x *searchIndex) report(ctx context.Context, what string, err error) {
 // count counts what waits.
 func (x *searchIndex) count(ctx context.Context) error {
 	var n int64
-	if _, err := one(ctx, x.eng, []any{&n}, `SELECT count(*) FROM search_waiting`); err != nil {
+	if _, err := one(ctx, x.eng, []any{&n}, `SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM search_waiting`); err != nil {
 		return err
 	}
 	if x.waiting.Store(n); n > maxInMemory {
@@ -145,9 +145,8 @@ func (x *searchIndex) round(ctx context.Context, before map[string]trickle) (mor
 
 // countWaiting counts the proposals of an org that wait, up to manyUnindexed.
 func (x *searchIndex) countWaiting(ctx context.Context, org string) (n int, err error) {
-	_, err = one(ctx, x.eng, []any{&n}, `SELECT count(*) FROM (
-		SELECT 1 FROM search_waiting WHERE org_id = $1 LIMIT $2) w`, org, manyUnindexed)
-	return n, err
+	_, err = one(ctx, x.eng, []any{&n}, fewWaitingSQL, org, manyUnindexed)
+	return min(n, manyUnindexed), err
 }
 
 // turn waits until no other goroutine of this process changes the index of an org.
@@ -182,7 +181,7 @@ func (x *searchIndex) catchUp(ctx context.Context, org string, few int) error {
 }
 
 // step indexes one batch of an org's proposals, and merges and sweeps segments. It returns how many
-// waiting rows it has removed: none if another process owns the index.
+// it has indexed: none if another process owns the index.
 func (x *searchIndex) step(ctx context.Context, org string) (n int, err error) {
 	defer func() {
 		if p := recover(); p != nil { // the other orgs go on
@@ -276,36 +275,49 @@ func (x *searchIndex) clock(ctx context.Context, t *tx) (clock int64, err error)
 // waitingRow is a row of search_waiting.
 type waitingRow struct {
 	seq     int64
-	id      string
+	ids     []string
 	changed bool
 }
 
 // build indexes one batch of waiting proposals, the oldest: of a proposal that was submitted and then
-// changed, the row of the submission must not come last. It returns how many rows it has removed.
+// changed, the row of the submission must not come last. It returns how many no longer wait.
 func (x *searchIndex) build(ctx context.Context, org string) (int, error) {
 	list, err := x.oldest(ctx, org)
 	if err != nil || len(list) == 0 {
 		return 0, err
 	}
-	var ids, changed []string
-	place := map[string]int{}
+	var ids []string
+	seen := map[string]bool{}
 	for _, w := range list {
-		if _, known := place[w.id]; !known {
-			place[w.id] = len(ids)
-			ids = append(ids, w.id)
+		for _, id := range w.ids {
+			if !seen[id] {
+				seen[id] = true
+				ids = append(ids, id)
+			}
 		}
 	}
 	docs, n, err := x.readDocs(ctx, x.eng, org, ids, buildText)
 	if err != nil {
 		return 0, err
 	}
+	for _, id := range ids[n:] { // for the next batch
+		delete(seen, id)
+	}
+	removed := 0
 	var seqs []int64
+	var shorter []waitingRow
+	var changed []string
 	for _, w := range list {
-		if place[w.id] >= n { // for the next batch
-			continue
+		done, left := parted(w.ids, seen)
+		removed += len(done)
+		if w.changed {
+			changed = append(changed, done...)
 		}
-		if seqs = append(seqs, w.seq); w.changed {
-			changed = append(changed, w.id)
+		switch {
+		case len(left) == 0:
+			seqs = append(seqs, w.seq)
+		case len(done) > 0:
+			shorter = append(shorter, waitingRow{seq: w.seq, ids: left})
 		}
 	}
 	dead, err := x.deadIn(ctx, org, changed)
@@ -323,11 +335,27 @@ func (x *searchIndex) build(ctx context.Context, org string) (int, error) {
 		}
 		sql, arg := t.d.numbers(seqs)
 		t.exec(`DELETE FROM search_waiting WHERE org_id = $1 AND seq IN (`+sql+`)`, org, arg)
+		for _, w := range shorter {
+			t.exec(`UPDATE search_waiting SET proposals = $3, n = $4 WHERE org_id = $1 AND seq = $2`,
+				org, w.seq, packIDs(w.ids), len(w.ids))
+		}
 	})
 	if err == nil {
-		x.waiting.Add(-int64(len(seqs)))
+		x.waiting.Add(-int64(removed))
 	}
-	return len(seqs), err
+	return removed, err
+}
+
+// parted returns the ids that are in a set, and the others.
+func parted(ids []string, set map[string]bool) (in, out []string) {
+	for _, id := range ids {
+		if set[id] {
+			in = append(in, id)
+		} else {
+			out = append(out, id)
+		}
+	}
+	return in, out
 }
 
 // oldest reads the waiting rows of a batch.
@@ -335,11 +363,16 @@ func (x *searchIndex) oldest(ctx context.Context, org string) (list []waitingRow
 	err = each(ctx, x.eng, func(r rows) error {
 		var w waitingRow
 		var changed int64
-		err := r.Scan(&w.seq, &w.id, &changed)
-		w.changed = changed != 0
+		var ids string
+		err := r.Scan(&w.seq, &ids, &changed)
+		w.ids, w.changed = unpackIDs(ids), changed != 0
 		list = append(list, w)
 		return err
-	}, `SELECT seq, proposal_id, changed FROM search_waiting WHERE org_id = $1 ORDER BY seq LIMIT $2`, org, buildBatch)
+	}, `SELECT seq, proposals, changed FROM (
+			SELECT seq, proposals, changed, sum(n) OVER (ORDER BY seq) - n AS older FROM (
+				SELECT seq, proposals, changed, n FROM search_waiting WHERE org_id = $1 ORDER BY seq LIMIT $2
+			) few
+		) counted WHERE older < $2 ORDER BY seq`, org, buildBatch)
 	return list, err
 }
 

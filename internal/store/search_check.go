@@ -60,7 +60,7 @@ func unsearchable(ctx context.Context, r reader, d *dialect, org string) (string
 			found[id] = true
 		}
 	}
-	waiting, err := strs(ctx, r, `SELECT proposal_id FROM search_waiting WHERE org_id = $1`, org)
+	waiting, err := strs(ctx, r, `SELECT proposals FROM search_waiting WHERE org_id = $1`, org)
 	if err != nil {
 		return "", err
 	}
@@ -70,8 +70,10 @@ func unsearchable(ctx context.Context, r reader, d *dialect, org string) (string
 	}
 	lost := 0
 	isWaiting := make(map[string]bool, len(waiting))
-	for _, id := range waiting {
-		isWaiting[id] = true
+	for _, packed := range waiting {
+		for _, id := range unpackIDs(packed) {
+			isWaiting[id] = true
+		}
 	}
 	for _, id := range exist {
 		if !found[id] && !isWaiting[id] {

@@ -1,13 +1,16 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,7 +22,7 @@ import (
 
 // searchIndex is the text index of proposals. Each org has its own, in segments of package textindex.
 //
-// A write of a proposal adds a row to search_waiting. In the background, batches of these rows become
+// A write of a proposal adds it to a row of search_waiting. In the background, batches of these rows become
 // segments (search_build.go), and small segments become large ones (search_merge.go). A search reads the
 // segments, and indexes in memory what waits (search_state.go), so it sees all that was committed before.
 type searchIndex struct {
@@ -48,17 +51,52 @@ func newSearchIndex(d *db, f *fence, log *slog.Logger) *searchIndex {
 	}
 }
 
-// await queues a proposal for the text index. It must be called in the write that changes the proposal.
-func (t *tx) await(org, id string, changed bool) {
-	t.insert(`INSERT INTO search_waiting (org_id, proposal_id, changed) VALUES ($1, $2, $3)`, org, id, flag(changed))
-	if t.awaiting == nil {
-		t.awaiting = map[string]int{}
-	}
-	t.awaiting[org]++
+// awaited is a proposal that a write queues for the text index. changed is false for a new one, of
+// which no segment has an older version.
+type awaited struct {
+	org, id string
+	changed bool
 }
 
+// await queues a proposal for the text index. It must be called in the write that changes the proposal.
+func (t *tx) await(org, id string, changed bool) {
+	t.awaiting = append(t.awaiting, awaited{org, id, changed})
+}
+
+// maxAwaited limits the proposals in one row of search_waiting.
+const maxAwaited = 256
+
+// flushAwaiting queues few rows for all proposals of a batch: a row for each would cost as much as an
+// index of the proposals.
+func (t *tx) flushAwaiting() {
+	type group struct {
+		org     string
+		changed bool
+	}
+	packs := map[group][]string{}
+	var order []group // a new proposal comes before its changes
+	for _, a := range t.awaiting {
+		g := group{a.org, a.changed}
+		if packs[g] == nil {
+			order = append(order, g)
+		}
+		packs[g] = append(packs[g], a.id)
+	}
+	slices.SortStableFunc(order, func(a, b group) int { return cmp.Compare(flag(a.changed), flag(b.changed)) })
+	for _, g := range order {
+		for ids := range slices.Chunk(packs[g], maxAwaited) {
+			t.insert(`INSERT INTO search_waiting (org_id, proposals, n, changed) VALUES ($1, $2, $3, $4)`,
+				g.org, packIDs(ids), len(ids), flag(g.changed))
+		}
+	}
+}
+
+// The ids in a row of search_waiting are separated by spaces, which no id has.
+func packIDs(ids []string) string      { return strings.Join(ids, " ") }
+func unpackIDs(packed string) []string { return strings.Fields(packed) }
+
 // awaitProposals queues proposals that no segment has.
-const awaitProposals = `INSERT INTO search_waiting (org_id, proposal_id, changed) SELECT org_id, id, 0 FROM proposals`
+const awaitProposals = `INSERT INTO search_waiting (org_id, proposals, n, changed) SELECT org_id, id, 1, 0 FROM proposals`
 
 // awaitAll queues all proposals of a store that was restored, unless a migration has done it.
 func (s *Store) awaitAll(ctx context.Context) error {
@@ -72,16 +110,16 @@ func (s *Store) awaitAll(ctx context.Context) error {
 	})
 }
 
-// added is called after a commit with the number of rows that it added to search_waiting, by org.
-func (x *searchIndex) added(orgs map[string]int) {
-	if len(orgs) == 0 {
+// added is called after a commit with the proposals that it has queued.
+func (x *searchIndex) added(list []awaited) {
+	if len(list) == 0 {
 		return
 	}
+	x.waiting.Add(int64(len(list)))
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for org, n := range orgs {
-		x.dirty[org] = true
-		x.waiting.Add(int64(n))
+	for i := range list {
+		x.dirty[list[i].org] = true
 	}
 }
 

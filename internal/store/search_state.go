@@ -163,8 +163,13 @@ func (x *searchIndex) catchUpSoon(ctx context.Context, org string) {
 // behind reports whether so much waits that a search does not wait for it.
 func (x *searchIndex) behind(ctx context.Context, r reader, org string) (bool, error) {
 	n := 0
-	return one(ctx, r, []any{&n}, `SELECT 1 FROM search_waiting WHERE org_id = $1 LIMIT 1 OFFSET $2`, org, maxCatchUp)
+	_, err := one(ctx, r, []any{&n}, fewWaitingSQL, org, maxCatchUp+1)
+	return n > maxCatchUp, err
 }
+
+// fewWaitingSQL counts the proposals of an org that wait; it stops after so many rows.
+const fewWaitingSQL = `SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM (
+	SELECT n FROM search_waiting WHERE org_id = $1 LIMIT $2) w`
 
 // indexSnapshot is what the tables of an index have at one moment.
 type indexSnapshot struct {
@@ -175,16 +180,17 @@ type indexSnapshot struct {
 	waiting  waitingRows
 }
 
-// waitingRows identifies rows of search_waiting, whose numbers are never used again.
+// waitingRows identifies rows of search_waiting, whose numbers are never used again. A row can lose
+// proposals.
 type waitingRows struct {
-	n           int
+	n           int // proposals in them
 	first, last int64
 }
 
-// snapshot reads the segments and up to most of the waiting rows, the newest, with one statement: a row
-// goes from one table to the other in one transaction.
+// snapshot reads the segments and up to most of the waiting proposals, the newest, with one statement: a
+// proposal goes from one table to the other in one transaction.
 func (x *searchIndex) snapshot(ctx context.Context, r reader, org string, most int) (*indexSnapshot, error) {
-	out, n, seen := &indexSnapshot{}, 0, map[string]bool{}
+	out, seen := &indexSnapshot{}, map[string]bool{}
 	err := each(ctx, r, func(r rows) error {
 		var id, changed int64
 		var docs int
@@ -196,25 +202,30 @@ func (x *searchIndex) snapshot(ctx context.Context, r reader, org string, most i
 			out.segments = append(out.segments, segmentRow{id: id, docs: docs, dead: text})
 			return nil
 		}
-		if n++; n > most {
-			out.more = true
+		ids, w := unpackIDs(text), &out.waiting
+		if out.more = out.more || w.n+len(ids) > most; out.more {
 			return nil
 		}
-		w := &out.waiting
-		w.n, w.first = w.n+1, id // the newest comes first
+		w.n, w.first = w.n+len(ids), id // the newest comes first
 		w.last = max(w.last, id)
 		if changed != 0 {
-			out.changed = append(out.changed, text)
+			out.changed = append(out.changed, ids...)
 		}
-		if !seen[text] {
-			seen[text] = true
-			out.ids = append(out.ids, text)
+		for _, id := range ids {
+			if !seen[id] {
+				seen[id] = true
+				out.ids = append(out.ids, id)
+			}
 		}
 		return nil
 	}, `SELECT segment, docs, CAST(0 AS BIGINT), dead FROM search_segments WHERE org_id = $1 AND state = $2
-		UNION ALL SELECT seq, 0, CAST(changed AS BIGINT), proposal_id FROM (
-			SELECT seq, changed, proposal_id FROM search_waiting WHERE org_id = $1 ORDER BY seq DESC LIMIT $3
-		) w`, org, segmentUsed, most+1)
+		UNION ALL SELECT * FROM (
+			SELECT seq, 0, CAST(changed AS BIGINT), proposals FROM (
+				SELECT seq, changed, proposals, sum(n) OVER (ORDER BY seq DESC) - n AS newer FROM (
+					SELECT seq, changed, proposals, n FROM search_waiting WHERE org_id = $1 ORDER BY seq DESC LIMIT $3
+				) few
+			) counted WHERE newer <= $4 ORDER BY seq DESC
+		) waiting`, org, segmentUsed, most+1, most)
 	return out, err
 }
 

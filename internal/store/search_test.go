@@ -531,7 +531,7 @@ func TestSearchSaysThatTheIndexIsIncomplete(t *testing.T) {
 	s.submit(1, "upload", "x", func(*proposal.Proposal) {})
 	if err := s.eng.write(t.Context(), func(t *tx) error {
 		t.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <= $1)
-			INSERT INTO search_waiting (org_id, proposal_id, changed) SELECT 'acme', 'prop-' || i, 0 FROM n`, maxCatchUp)
+			INSERT INTO search_waiting (org_id, proposals, changed) SELECT 'acme', 'prop-' || i, 0 FROM n`, maxCatchUp)
 		t.touch("acme")
 		return nil
 	}); err != nil {

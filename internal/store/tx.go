@@ -40,12 +40,12 @@ type tx struct {
 	d          *dialect
 	hooks      *hooks
 	statements []statement
-	counts     map[counter]int64
-	touched    map[string]struct{} // orgs whose proposals change
-	awaiting   map[string]int      // rows of search_waiting, by org; see await
-	revoked    []string            // orgs in which rights may be revoked; see newEpoch
-	events     []packed            // see emit
-	invalid    error               // of events that cannot be stored
+	counts     []counted
+	touched    []string  // orgs whose proposals change
+	awaiting   []awaited // see await
+	revoked    []string  // orgs in which rights may be revoked; see newEpoch
+	events     []packed  // see emit
+	invalid    error     // of events that cannot be stored
 }
 
 func newTx(r reader, d *dialect, h *hooks) *tx { return &tx{reader: r, d: d, hooks: h} }
@@ -91,18 +91,14 @@ func (t *tx) exists(ctx context.Context, sql string, args ...any) (bool, error) 
 
 // count adds n to a counter.
 func (t *tx) count(c counter, n int64) {
-	if t.counts == nil {
-		t.counts = map[counter]int64{}
-	}
-	t.counts[c] += n
+	t.counts = append(t.counts, counted{c, n})
 }
 
 // touch marks the org's proposals as changed.
 func (t *tx) touch(org string) {
-	if t.touched == nil {
-		t.touched = map[string]struct{}{}
+	if !slices.Contains(t.touched, org) {
+		t.touched = append(t.touched, org)
 	}
-	t.touched[org] = struct{}{}
 }
 
 // decide runs fn on t. A panic, or an event that cannot be stored, becomes an error of this write
@@ -121,18 +117,11 @@ func decide(t *tx, fn func(*tx) error) (err error) {
 
 // merge adds to dst everything from src except its statements.
 func merge(dst, src *tx) {
-	for c, n := range src.counts {
-		dst.count(c, n)
-	}
-	for org := range src.touched {
+	dst.counts = append(dst.counts, src.counts...)
+	for _, org := range src.touched {
 		dst.touch(org)
 	}
-	for org, n := range src.awaiting {
-		if dst.awaiting == nil {
-			dst.awaiting = map[string]int{}
-		}
-		dst.awaiting[org] += n
-	}
+	dst.awaiting = append(dst.awaiting, src.awaiting...)
 	dst.events = append(dst.events, src.events...)
 	for _, org := range src.revoked {
 		if !slices.Contains(dst.revoked, org) {
