@@ -111,13 +111,15 @@ func (q *queue) serve(most int, commit func([]*request)) {
 		return took
 	}
 	q.serving.Go(func() {
-		batch, took := make([]*request, 0, most), time.Duration(0)
+		batch := make([]*request, 0, most)
 		waiting, wide := q.waiting, q.wide
 		for waiting != nil || wide != nil {
+			followed := q.pace.lead()
 			select {
 			case first, ok := <-waiting:
 				if !ok {
 					waiting = nil
+					followed()
 					continue
 				}
 				if len(batch) > 1 {
@@ -125,11 +127,12 @@ func (q *queue) serve(most int, commit func([]*request)) {
 					// one: a larger batch shares the commit among more writes.
 					runtime.Gosched()
 				}
-				end := q.pace.begin(len(batch), took)
+				end := q.pace.begin()
 				batch = gather(append(batch[:0], first), waiting, most)
-				took = run(batch)
-				end()
+				followed()
+				end(len(batch), run(batch))
 			case r, ok := <-wide:
+				followed()
 				if !ok {
 					wide = nil
 					continue

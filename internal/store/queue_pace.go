@@ -1,6 +1,9 @@
 package store
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 const (
 	// manyWaiting is how many waiting writes are worth a batch beside one that runs.
@@ -19,12 +22,30 @@ const (
 // many writes wait or the other one is slow. Under load a batch waits for more writes, for a fraction
 // of the time that the last one took. A nil pace does nothing.
 type pace struct {
+	leading chan struct{} // has a token while a worker waits for the writes of the next batch
 	running chan struct{} // has a token while a batch runs
 	crowded chan struct{} // buffered; signals that a crowd waits
+
+	mu   sync.Mutex
+	last struct { // the batch that ended last
+		writes int
+		took   time.Duration
+	}
 }
 
 func newPace() *pace {
-	return &pace{running: make(chan struct{}, 1), crowded: make(chan struct{}, 1)}
+	return &pace{leading: make(chan struct{}, 1), running: make(chan struct{}, 1), crowded: make(chan struct{}, 1)}
+}
+
+// lead waits until this worker is the one that takes the next write and waits for more. If several
+// did, each would take some of the writes that belong in one batch. The result lets another worker
+// lead.
+func (p *pace) lead() (followed func()) {
+	if p == nil {
+		return func() {}
+	}
+	p.leading <- struct{}{}
+	return func() { <-p.leading }
 }
 
 // arrived notes how many writes wait.
@@ -38,36 +59,44 @@ func (p *pace) arrived(waiting int) {
 	}
 }
 
-// begin waits until a batch should start. The last one of this worker had so many writes and took so
-// long. The result must be called when the batch has ended.
-func (p *pace) begin(writes int, took time.Duration) (end func()) {
+// begin waits until a batch should start. The result must be called when the batch has ended, with
+// the number of its writes and its duration.
+func (p *pace) begin() (end func(writes int, took time.Duration)) {
 	if p == nil {
-		return func() {}
+		return func(int, time.Duration) {}
 	}
-	end = p.take()
-	if writes >= busyBatch {
-		p.wait(min(took/2, maxGathering))
+	release := p.take()
+	p.mu.Lock()
+	last := p.last
+	p.mu.Unlock()
+	if last.writes >= busyBatch {
+		p.wait(min(last.took/2, maxGathering))
 	}
 	select {
 	case <-p.crowded: // the batch takes them
 	default:
 	}
-	return end
+	return func(writes int, took time.Duration) {
+		p.mu.Lock()
+		p.last.writes, p.last.took = writes, took
+		p.mu.Unlock()
+		release()
+	}
 }
 
 // take waits for the end of the running batch, for a crowd, or until the batch is slow.
-func (p *pace) take() (end func()) {
-	end = func() { <-p.running }
+func (p *pace) take() (release func()) {
+	release = func() { <-p.running }
 	select {
 	case p.running <- struct{}{}:
-		return end
+		return release
 	default:
 	}
 	slow := time.NewTimer(slowBatch)
 	defer slow.Stop()
 	select {
 	case p.running <- struct{}{}:
-		return end
+		return release
 	case <-p.crowded:
 	case <-slow.C:
 	}
