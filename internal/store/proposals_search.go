@@ -129,14 +129,12 @@ func (m *matched) byVotes(ctx context.Context, f proposal.Filter) ([]textindex.H
 	if err != nil || len(hits) == 0 {
 		return nil, err
 	}
-	sql, arg := m.index.d.listed(idsOf(hits))
-	hits = hits[:0]
-	if err := each(ctx, m.r, func(r rows) error {
-		var h textindex.Hit
-		err := r.Scan(&h.ID, &h.Score)
-		hits = append(hits, h)
-		return err
-	}, `SELECT p.id, p.score FROM (`+sql+`) k `+m.index.d.byID, m.org, arg); err != nil {
+	ids := idsOf(hits)
+	if hits, enough, err := m.walkVotes(ctx, f, ids); enough || err != nil {
+		return hits, err
+	}
+	sql, arg := m.index.d.listed(ids)
+	if hits, err = m.scores(ctx, `SELECT p.score, p.id FROM (`+sql+`) k `+m.index.d.byID, m.org, arg); err != nil {
 		return nil, err
 	}
 	order := func(a, b textindex.Hit) int {
@@ -149,6 +147,50 @@ func (m *matched) byVotes(ctx context.Context, f proposal.Filter) ([]textindex.H
 	}
 	start := min(f.Offset, int64(len(hits)))
 	return hits[start:min(start+int64(f.Limit)+1, int64(len(hits)))], nil
+}
+
+// walkVotes finds the page among the first proposals by votes, with any words. If many of all proposals
+// match, that reads much less than the votes of all matches. enough is false if the page may have more.
+func (m *matched) walkVotes(ctx context.Context, f proposal.Filter, ids []string) (hits []textindex.Hit, enough bool, err error) {
+	docs := int64(0)
+	for _, v := range m.views {
+		docs += int64(v.Docs())
+	}
+	skip, matches := f.Offset, int64(len(ids))
+	want := skip + int64(f.Limit) + 1
+	if want > matches {
+		return nil, false, nil
+	}
+	walk := 2 * want * docs / matches // twice as many as needed if the matches have the same votes as others
+	if walk > matches || f.Priority != "" || f.Evidence != "" || f.Fingerprint != "" {
+		return nil, false, nil
+	}
+	f.Offset, f.Limit = 0, int(walk) // at most proposal.MaxFound
+	q := newListQuery(m.index.d, f, docs)
+	sql := `SELECT k.score, k.id FROM (` + q.keys(q.ranges()) + `) k`
+	if hits, err = m.scores(ctx, sql, q.args...); err != nil {
+		return nil, false, err
+	}
+	slices.Sort(ids)
+	hits = slices.DeleteFunc(hits, func(h textindex.Hit) bool {
+		_, found := slices.BinarySearch(ids, h.ID)
+		return !found
+	})
+	if int64(len(hits)) < want {
+		return nil, false, nil
+	}
+	return hits[skip:want], true, nil
+}
+
+// scores reads pairs of a score and an id.
+func (m *matched) scores(ctx context.Context, sql string, args ...any) (hits []textindex.Hit, err error) {
+	err = each(ctx, m.r, func(r rows) error {
+		var h textindex.Hit
+		err := r.Scan(&h.Score, &h.ID)
+		hits = append(hits, h)
+		return err
+	}, sql, args...)
+	return hits, err
 }
 
 func idsOf(hits []textindex.Hit) []string {

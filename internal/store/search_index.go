@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
@@ -15,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/parley-dev/parley/internal/cache"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/textindex"
@@ -31,6 +31,7 @@ type searchIndex struct {
 	fence  *fence
 	token  string // names this process as the owner of an org's index
 	states stateCache
+	pages  *cache.Cache[pageKey, textindex.Page] // that searches have read
 
 	// waiting is the number of proposals that wait, as of the last count.
 	waiting atomic.Int64
@@ -47,7 +48,7 @@ func newSearchIndex(d *db, f *fence, log *slog.Logger) *searchIndex {
 	own := *d
 	return &searchIndex{
 		db: &own, fence: f, log: log, token: newToken(), dirty: map[string]bool{}, busy: map[string]chan struct{}{},
-		states: stateCache{orgs: map[string]*searchState{}},
+		states: stateCache{orgs: map[string]*searchState{}}, pages: newPageCache(),
 	}
 }
 
@@ -225,58 +226,6 @@ func (x *searchIndex) segments(ctx context.Context, r reader, org string) (list 
 	}, `SELECT segment, state, docs, dead_docs, bytes, changed_at, dead FROM search_segments WHERE org_id = $1
 		ORDER BY segment`, org)
 	return list, err
-}
-
-// errPageGone is the error of pages that a segment lacks, because it was replaced or is damaged.
-var errPageGone = errors.New("pages of a segment are gone")
-
-// load reads the pages that views of segments lack.
-func (x *searchIndex) load(ctx context.Context, r reader, org string, views []*textindex.View, ids []int64) error {
-	var segments, pages []int64
-	byID := map[int64]*textindex.View{}
-	for i, v := range views {
-		for _, n := range v.Missing() {
-			if i >= len(ids) { // in memory
-				return fmt.Errorf("%w: a page in memory", textindex.ErrDamaged)
-			}
-			segments, pages = append(segments, ids[i]), append(pages, int64(n))
-			byID[ids[i]] = v
-		}
-	}
-	read := 0
-	err := x.readPages(ctx, r, org, segments, pages, func(segment int64, page int, data []byte) error {
-		byID[segment].AddPage(page, data)
-		read++
-		return nil
-	})
-	if err == nil && read < len(pages) {
-		err = errPageGone
-	}
-	return err
-}
-
-// readPages calls fn for the pages that exist.
-func (x *searchIndex) readPages(
-	ctx context.Context, r reader, org string, segments, pages []int64, fn func(segment int64, page int, data []byte) error,
-) error {
-	const most = 512 // in one query
-	for len(pages) > 0 {
-		n := min(most, len(pages))
-		args := append([]any{org}, x.d.pairs(segments[:n], pages[:n])...)
-		if err := each(ctx, r, func(r rows) error {
-			var segment int64
-			var page int
-			var data []byte
-			if err := r.Scan(&segment, &page, &data); err != nil {
-				return err
-			}
-			return fn(segment, page, data)
-		}, x.d.pages, args...); err != nil {
-			return err
-		}
-		segments, pages = segments[n:], pages[n:]
-	}
-	return nil
 }
 
 // SearchWaiting returns how many proposals wait to be indexed, as of a moment ago.

@@ -97,15 +97,7 @@ func (x *searchIndex) merge(ctx context.Context, org string, group []segmentRow)
 	if err := x.openSegments(ctx, x.eng, org, s, group, nil); err != nil {
 		return err
 	}
-	for i, v := range s.views {
-		n := 0
-		if _, err := one(ctx, x.eng, []any{&n}, `SELECT count(*) FROM search_pages WHERE org_id = $1 AND segment = $2`, org,
-			s.ids[i]); err != nil {
-			return err
-		}
-		v.AskAll(n)
-	}
-	if err := x.load(ctx, x.eng, org, s.views, s.ids); err != nil {
+	if err := x.loadAll(ctx, x.eng, org, s); err != nil {
 		return err
 	}
 	pages, err := textindex.Merge(s.views)
@@ -165,13 +157,7 @@ func (x *searchIndex) verify(ctx context.Context, r reader, org string, row segm
 	if err := x.openSegments(ctx, r, org, s, []segmentRow{row}, nil); err != nil {
 		return nil, err
 	}
-	n := 0
-	if _, err := one(ctx, r, []any{&n}, `SELECT count(*) FROM search_pages WHERE org_id = $1 AND segment = $2`, org,
-		row.id); err != nil {
-		return nil, err
-	}
-	s.views[0].AskAll(n)
-	if err := x.load(ctx, r, org, s.views, s.ids); err != nil {
+	if err := x.loadAll(ctx, r, org, s); err != nil {
 		return nil, err
 	}
 	ids, err := textindex.Verify(s.views[0])

@@ -67,15 +67,14 @@ func (s *Search) pick(after *Hit, offset, limit int) (hits []Hit, err error) {
 		if offset, err = m.skip(offset); err != nil {
 			return nil, err
 		}
-		for len(hits) < limit && offset == 0 {
-			id, ok, err := m.next(limit - len(hits))
+		for len(hits) < limit && offset == 0 && len(m.heads) > 0 {
+			ids, err := m.next(limit - len(hits))
 			if err != nil {
 				return nil, err
 			}
-			if !ok {
-				break
+			for _, id := range ids {
+				hits = append(hits, Hit{score, id})
 			}
-			hits = append(hits, Hit{score, id})
 		}
 	}
 	return hits, nil
@@ -168,20 +167,24 @@ func (m *merger) top() (at int, alone bool) {
 func (m *merger) skip(n int) (int, error) {
 	for n > 0 && len(m.heads) > 0 {
 		at, alone := m.top()
-		if h := &m.heads[at]; alone {
-			page := int(h.docs[0]) / perPage
-			of := sort.Search(len(h.docs), func(j int) bool { return int(h.docs[j])/perPage < page })
-			of = min(of, n)
+		if alone {
+			of := min(n, m.heads[at].onPage())
 			n -= of
 			m.drop(at, of)
 			continue
 		}
-		if _, _, err := m.next(n); err != nil {
+		if _, err := m.next(n); err != nil {
 			return 0, err
 		}
 		n--
 	}
 	return n, nil
+}
+
+// onPage returns the number of documents on the page of the next one.
+func (h *head) onPage() int {
+	page := int(h.docs[0]) / perPage
+	return sort.Search(len(h.docs), func(j int) bool { return int(h.docs[j])/perPage < page })
 }
 
 func (m *merger) drop(at, n int) {
@@ -190,37 +193,47 @@ func (m *merger) drop(at, n int) {
 	}
 }
 
-// next returns the next id. ahead is how many ids the caller wants: their pages are read together.
-func (m *merger) next(ahead int) (id string, ok bool, err error) {
-	if len(m.heads) == 0 {
-		return "", false, nil
-	}
+// next returns some of the next ids, of which there must be one. The caller wants that many: their
+// pages are read together.
+func (m *merger) next(want int) (ids []string, err error) {
 	at, alone := m.top()
-	lowest := m.heads[at].lowest()
-	missing := false
+	if alone {
+		h := &m.heads[at]
+		for _, doc := range h.docs[:min(want, h.onPage())] {
+			id, err := h.id(int(doc))
+			if err != nil {
+				h.want(want)
+				return nil, err
+			}
+			ids = append(ids, id)
+		}
+		m.drop(at, len(ids))
+		return ids, nil
+	}
+	first, top, lowest, missing := "", at, m.heads[at].lowest(), false
 	for i := range m.heads {
 		h := &m.heads[i]
-		if i != at && (alone || h.below(lowest)) {
+		if i != top && h.below(lowest) {
 			continue
 		}
-		found, err := h.id(int(h.docs[0]))
+		id, err := h.id(int(h.docs[0]))
 		switch {
 		case errors.Is(err, errMissing):
 			missing = true
-			if i == at {
-				h.want(ahead)
+			if i == top {
+				h.want(want)
 			}
 		case err != nil:
-			return "", false, err
-		case !ok || found > id:
-			id, ok, at = found, true, i
+			return nil, err
+		case id > first:
+			first, at = id, i
 		}
 	}
 	if missing {
-		return "", false, errMissing
+		return nil, errMissing
 	}
 	m.drop(at, 1)
-	return id, ok, nil
+	return []string{first}, nil
 }
 
 // maxAhead limits the pages of ids that are read ahead.

@@ -65,19 +65,19 @@ func (s *Segment) Docs() int { return s.docs }
 
 // Open decodes page 0 of a segment.
 func Open(header []byte) (*Segment, error) {
-	header, err := unseal(header)
+	page, err := Check(header)
 	if err != nil {
 		return nil, err
 	}
-	r := reader{text: string(header)}
-	if r.take(len(magic)) != magic {
+	r := reader{data: page}
+	if string(r.take(len(magic))) != magic {
 		return nil, damaged("a header")
 	}
 	s := &Segment{docs: r.number(MaxDocs)}
-	s.last = r.str()
+	s.last = string(r.text())
 	s.firstKeys = r.strs()
 	s.firstIDs = r.strs()
-	if r.bad || r.text != "" || s.docs == 0 || len(s.firstIDs) != (s.docs+perPage-1)/perPage ||
+	if r.bad || len(r.data) > 0 || s.docs == 0 || len(s.firstIDs) != (s.docs+perPage-1)/perPage ||
 		!slices.IsSorted(s.firstKeys) || !slices.IsSorted(s.firstIDs) {
 		return nil, damaged("a header")
 	}
@@ -116,42 +116,50 @@ func seal(page []byte) []byte {
 	return binary.LittleEndian.AppendUint32(page, crc32.Checksum(page, checksums))
 }
 
-// unseal removes the checksum, and returns an error if it does not fit.
-func unseal(page []byte) ([]byte, error) {
-	n := len(page) - 4
-	if n < 0 || binary.LittleEndian.Uint32(page[n:]) != crc32.Checksum(page[:n], checksums) {
+// Page is a page whose checksum fits. Nobody may change it.
+type Page []byte
+
+// Check checks a page that was read.
+func Check(data []byte) (Page, error) {
+	n := len(data) - 4
+	if n < 0 || binary.LittleEndian.Uint32(data[n:]) != crc32.Checksum(data[:n], checksums) {
 		return nil, damaged("the checksum of a page does not fit")
 	}
-	return page[:n], nil
+	return data[:n:n], nil
 }
 
 // reader decodes numbers and texts. After the first error it returns zero values.
 type reader struct {
-	text string
+	data []byte
 	bad  bool
 }
 
-func (r *reader) take(n int) string {
-	if r.bad || n < 0 || n > len(r.text) {
+func (r *reader) take(n int) []byte {
+	if r.bad || n < 0 || n > len(r.data) {
 		r.bad = true
-		return ""
+		return nil
 	}
-	out := r.text[:n]
-	r.text = r.text[n:]
+	out := r.data[:n]
+	r.data = r.data[n:]
 	return out
 }
 
 // number decodes a number of at most most.
 func (r *reader) number(most int) int {
+	if len(r.data) > 0 && r.data[0] < 0x80 && int(r.data[0]) <= most { // most numbers
+		n := int(r.data[0])
+		r.data = r.data[1:]
+		return n
+	}
 	n, shift := uint64(0), 0
-	for i := 0; i < len(r.text) && i < binary.MaxVarintLen32; i++ {
-		c := r.text[i]
+	for i := 0; i < len(r.data) && i < binary.MaxVarintLen32; i++ {
+		c := r.data[i]
 		n |= uint64(c&0x7f) << shift
 		if c < 0x80 {
 			if n > uint64(most) { // a limit
 				break
 			}
-			r.text = r.text[i+1:]
+			r.data = r.data[i+1:]
 			return int(n) // at most most
 		}
 		shift += 7
@@ -160,16 +168,17 @@ func (r *reader) number(most int) int {
 	return 0
 }
 
-func (r *reader) str() string { return r.take(r.number(len(r.text))) }
+// text decodes what appendStr appended.
+func (r *reader) text() []byte { return r.take(r.number(len(r.data))) }
 
 func (r *reader) strs() []string {
-	n := r.number(len(r.text)) // each one takes a byte at least
+	n := r.number(len(r.data)) // each one takes a byte at least
 	if r.bad {
 		return nil
 	}
 	out := make([]string, 0, n)
 	for range n {
-		out = append(out, r.str())
+		out = append(out, string(r.text()))
 	}
 	return out
 }
@@ -185,7 +194,7 @@ func appendShared(out []byte, before, s string) []byte {
 	return appendStr(out, s[n:])
 }
 
-func shared(a, b string) int {
+func shared[T string | []byte](a T, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -193,27 +202,23 @@ func shared(a, b string) int {
 	return n
 }
 
-// shared decodes what appendShared appended.
-func (r *reader) shared(before string) string {
-	n := r.number(len(before))
-	rest := r.str()
-	if n == 0 {
-		return rest
-	}
-	return before[:n] + rest
-}
-
 // decodeIDs decodes a page of ids.
-func decodeIDs(page []byte) ([]string, error) {
-	r := reader{text: string(page)}
-	var out []string
-	before := ""
-	for r.text != "" && !r.bad && len(out) < perPage {
-		before = r.shared(before)
-		out = append(out, before)
+func decodeIDs(page Page) ([]string, error) {
+	r := reader{data: page}
+	all, ends := make([]byte, 0, perPage*32), make([]int, 0, perPage)
+	for start := 0; len(r.data) > 0 && !r.bad && len(ends) < perPage; {
+		n, rest := r.number(len(all)-start), r.text()
+		before := all[start:]
+		start = len(all)
+		all = append(append(all, before[:n]...), rest...)
+		ends = append(ends, len(all))
 	}
-	if r.bad || r.text != "" {
+	if r.bad || len(r.data) > 0 {
 		return nil, damaged("a page of ids")
+	}
+	out, text, start := make([]string, len(ends)), string(all), 0
+	for i, end := range ends {
+		out[i], start = text[start:end], end
 	}
 	return out, nil
 }
@@ -221,33 +226,48 @@ func decodeIDs(page []byte) ([]string, error) {
 // entry is an entry of the dictionary.
 type entry struct {
 	key    string
-	inline string // the set, if it is in the dictionary
+	inline []byte // the set, if it is in the dictionary
 	page   int    // of the set, if it is not 0
 	offset int
 	length int
 }
 
-// next decodes an entry of the dictionary.
-func (r *reader) next(before string) (e entry) {
-	e.key = r.shared(before)
+// entry decodes an entry of the dictionary without its key.
+func (r *reader) entry() (e entry) {
 	if e.page = r.number(1 << 30); e.page == 0 {
-		e.inline = r.str()
+		e.inline = r.text()
 		return e
 	}
 	e.offset, e.length = r.number(1<<30), r.number(1<<30)
 	return e
 }
 
-// scan calls fn for the entries of a page of the dictionary from a key on, until it returns false.
-func scan(page []byte, from string, fn func(entry) bool) error {
-	r := reader{text: string(page)}
-	for before := ""; r.text != ""; {
-		e := r.next(before)
-		if r.bad || e.key <= before { // no key is empty
+// scan calls fn for the entries of a page of the dictionary from a key on, until it returns false. It does
+// not decode the keys before that one. If a key shares more with the one before it than that one with
+// from, both are less.
+func scan(page Page, from string, fn func(entry) bool) error {
+	r, before := reader{data: page}, ""
+	skip, same, length := from != "", 0, 0
+	for len(r.data) > 0 {
+		n, rest := r.number(length), r.text()
+		e := r.entry()
+		if length = n + len(rest); r.bad || length == 0 {
+			return damaged("a page of the dictionary")
+		}
+		if skip {
+			if n > same {
+				continue
+			}
+			if string(rest) < from[n:] {
+				same = n + shared(rest, from[n:])
+				continue
+			}
+			skip, e.key = false, from[:n]+string(rest)
+		} else if e.key = before[:n] + string(rest); e.key <= before {
 			return damaged("a page of the dictionary")
 		}
 		before = e.key
-		if e.key >= from && !fn(e) {
+		if !fn(e) {
 			return nil
 		}
 	}

@@ -46,12 +46,21 @@ func (s *storage) views(t tb) (out []*View) {
 	return out
 }
 
+func checked(t tb, data []byte) Page {
+	t.Helper()
+	p, err := Check(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // load reads what is missing.
 func (s *storage) load(t tb, views []*View) (read int) {
 	t.Helper()
 	for i, v := range views {
 		for _, n := range v.Missing() {
-			v.AddPage(n, s.segments[i].pages[n])
+			v.AddPage(n, checked(t, s.segments[i].pages[n]))
 			read++
 		}
 	}
@@ -81,7 +90,7 @@ func (s *storage) merge(t tb, from, to int) {
 	views := s.views(t)[from:to]
 	for i, v := range views {
 		for n, p := range s.segments[from+i].pages {
-			v.AddPage(n, p)
+			v.AddPage(n, checked(t, p))
 		}
 	}
 	pages, err := Merge(views)

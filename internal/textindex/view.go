@@ -11,16 +11,16 @@ import (
 type View struct {
 	*Segment
 	dead    Set // documents that are deleted or that a newer segment has
-	pages   map[int][]byte
+	pages   map[int]Page
 	missing map[int]struct{}
 	sets    map[string]Set
 	ids     map[int][]string // by page
 }
 
 // NewView returns a view. The header is not needed among the pages, which may be nil.
-func NewView(s *Segment, dead Set, pages map[int][]byte) *View {
+func NewView(s *Segment, dead Set, pages map[int]Page) *View {
 	if pages == nil {
-		pages = map[int][]byte{}
+		pages = map[int]Page{}
 	}
 	if dead == nil {
 		dead = newSet(s.docs)
@@ -36,9 +36,11 @@ func InMemory(pages [][]byte) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make(map[int][]byte, len(pages))
-	for i, p := range pages {
-		all[i] = p
+	all := make(map[int]Page, len(pages))
+	for i, data := range pages {
+		if all[i], err = Check(data); err != nil {
+			return nil, err
+		}
 	}
 	return NewView(s, nil, all), nil
 }
@@ -59,14 +61,14 @@ func (v *View) Missing() []int {
 }
 
 // AddPage adds a page that was missing.
-func (v *View) AddPage(n int, data []byte) {
-	v.pages[n] = data
+func (v *View) AddPage(n int, p Page) {
+	v.pages[n] = p
 	delete(v.missing, n)
 }
 
-func (v *View) page(n int) ([]byte, error) {
+func (v *View) page(n int) (Page, error) {
 	if p, ok := v.pages[n]; ok {
-		return unseal(p)
+		return p, nil
 	}
 	v.missing[n] = struct{}{}
 	return nil, errMissing
@@ -115,7 +117,7 @@ func (v *View) setOf(e *entry) (Set, error) {
 
 // dataOf returns the encoded set of an entry.
 func (v *View) dataOf(e *entry) ([]byte, error) {
-	data := []byte(e.inline)
+	data := e.inline
 	if e.page != 0 {
 		if e.page < v.Segment.pages() {
 			return nil, damaged("a page of the dictionary")
