@@ -68,11 +68,13 @@ bench: deps ## run the benchmarks; BENCH='-quick', '-only a2a', '-only events', 
 	$(GO) run ./bench $(BENCH)
 
 .PHONY: soak
-soak: deps ## run the long tests: load, 20 crashes per engine, 10,000 streams, 5 rounds of chaos, attacks, packages
+soak: deps ## run the long tests: load, 20 crashes per engine, 10,000 streams, 5 rounds of chaos, attacks, 10,000 tasks per SDK, packages
 	@scripts/deps soak
 	PARLEY_LOAD_SECONDS=60 PARLEY_CRASH_ROUNDS=20 PARLEY_STREAMS=10000 PARLEY_CHAOS_ROUNDS=5 \
 		$(GO) test -count=1 -timeout 60m -v -run 'Load|Crash|Streams|Chaos' ./e2e
 	PARLEY_SIEGE=soak $(GO) test -count=1 -timeout 60m -v -run 'Siege|ExampleWorkers' ./e2e
+	PARLEY_SDK_TASKS=10000 PARLEY_SDK_KILLS=10 \
+		$(GO) test -count=1 -timeout 60m -v -run '/.*/many_tasks' ./sdk/conformance
 	cd release && PARLEY_SOAK=1 $(GO) test -count=1 -timeout 60m -v ./...
 
 .PHONY: fuzz

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parley-dev/parley/sdk/client"
 	"github.com/parley-dev/parley/sdk/worker"
 )
 
@@ -27,7 +28,7 @@ func obey(ctx context.Context, t *worker.Task) error {
 	case "status":
 		return status(ctx, t, strings.Fields(rest))
 	case "ask":
-		if len(t.History) == 1 {
+		if !continued(t) {
 			return t.AskForInput(ctx, rest)
 		}
 		return t.Complete(ctx, worker.Text(t.Text()))
@@ -95,8 +96,20 @@ func status(ctx context.Context, t *worker.Task, words []string) error {
 	return t.Complete(ctx, worker.Text("done"))
 }
 
+// continued reports whether the sender has sent a further message. The history also has the
+// messages of the agent, and those of the platform about lost workers.
+func continued(t *worker.Task) bool {
+	n := 0
+	for i := range t.History {
+		if t.History[i].Role == client.RoleUser {
+			n++
+		}
+	}
+	return n > 1
+}
+
 func listen(ctx context.Context, t *worker.Task) error {
-	if len(t.History) > 1 { // the message arrived before this attempt
+	if continued(t) { // the message arrived before this attempt
 		return t.Complete(ctx, worker.Text(t.Text()))
 	}
 	m, ok := <-t.Turns()
