@@ -1,0 +1,1 @@
+"""The asynchronous client. `parley._sync` is generated from this package."""

@@ -1,0 +1,2 @@
+# Generated from parley._async by scripts/generate.py. Do not edit.
+"""The blocking client. `parley._sync` is generated from this package."""

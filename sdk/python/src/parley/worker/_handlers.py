@@ -1,0 +1,113 @@
+"""Calls the function of the user, which may be a coroutine function or a plain one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Protocol, TypeVar
+
+from ..content import PartLike
+from ._api import ClaimedTask, DirectMessage
+from ._task import SyncTask, Task
+
+Result = PartLike | Iterable[PartLike] | None
+"""What a handler returns: the content of the last artifact, or nothing."""
+
+AsyncHandler = Callable[[Task], Awaitable[Result]]
+PlainHandler = Callable[[SyncTask], Result]
+Handler = AsyncHandler | PlainHandler
+MessageHandler = Callable[[DirectMessage], Awaitable[None] | None]
+
+T = TypeVar("T")
+
+
+class Run(Protocol):
+    """One call of a handler."""
+
+    async def result(self) -> Result:
+        """Call the handler, and return what it returns."""
+
+    def interrupt(self) -> None:
+        """Tell the handler that there is no use in continuing."""
+
+
+class _AsyncRun:
+    def __init__(self, handler: AsyncHandler, task: Task) -> None:
+        self._task: asyncio.Task[Result] = asyncio.create_task(_await(handler, task))
+
+    async def result(self) -> Result:
+        await asyncio.wait({self._task})
+        return self._task.result()
+
+    def interrupt(self) -> None:
+        self._task.cancel()
+
+
+async def _await(handler: AsyncHandler, task: Task) -> Result:
+    return await handler(task)
+
+
+class _PlainRun:
+    def __init__(self, handler: PlainHandler, task: SyncTask) -> None:
+        self._task = task
+        self._future = in_thread(lambda: handler(task))
+
+    async def result(self) -> Result:
+        return await self._future
+
+    def interrupt(self) -> None:
+        self._task.interrupted()
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether a call of the function returns a coroutine."""
+    call = getattr(function, "__call__", None)  # noqa: B004 - of an object that can be called
+    return inspect.iscoroutinefunction(inspect.unwrap(function)) or inspect.iscoroutinefunction(
+        call
+    )
+
+
+def start(handler: Handler, task: Task, claimed: ClaimedTask) -> Run:
+    """Call a handler, in a thread of its own if it is a plain function."""
+    if is_async(handler):
+        return _AsyncRun(handler, task)  # type: ignore[arg-type]
+    sync = SyncTask(task, claimed, asyncio.get_running_loop())
+    return _PlainRun(handler, sync)  # type: ignore[arg-type]
+
+
+def in_thread(function: Callable[[], T]) -> asyncio.Future[T]:
+    """Call a function in a new thread.
+
+    A daemon thread, unlike those of an executor, does not keep the process alive if it hangs.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if future.cancelled():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]
+
+    def call() -> None:
+        result: T | None = None
+        failure: BaseException | None = None
+        try:
+            result = context.run(function)
+        except StopIteration as error:  # a future does not take it
+            failure = RuntimeError(f"the handler raised {error!r}")
+        except BaseException as error:
+            failure = error
+        try:
+            loop.call_soon_threadsafe(settle, result, failure)
+        except RuntimeError:  # the loop is closed: nobody waits
+            pass
+
+    threading.Thread(target=call, name="parley-handler", daemon=True).start()
+    return future
