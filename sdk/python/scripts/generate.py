@@ -48,7 +48,7 @@ def generate(package: Path) -> list[Path]:
 def ruff(*files: Path) -> None:
     """Format the files as the rest of the package."""
     config = ROOT / "pyproject.toml"
-    for command in (["check", "--fix", "--select", "I,F401"], ["format"]):
+    for command in (["check", "--fix-only"], ["format"]):
         subprocess.run(
             [
                 sys.executable,

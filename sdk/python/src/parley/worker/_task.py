@@ -28,6 +28,22 @@ class Suspend(BaseException):
     """
 
 
+def _question_id(task_id: str, number: int) -> str:
+    return f"{task_id}-question-{number}"
+
+
+def _request_of(claimed: ClaimedTask) -> Message:
+    """Return the message that the handler works on: the same in each run that `ask` leads to."""
+    first_question = _question_id(claimed.id, 1)
+    request = claimed.message
+    for message in claimed.history:
+        if message.id == first_question:
+            return request
+        if message.role == "user":
+            request = message
+    return claimed.message
+
+
 class _TaskFields:
     """What the server says about a task."""
 
@@ -42,7 +58,7 @@ class _TaskFields:
     attempt: int
     """From 1; more than 1 if an earlier worker was lost."""
     message: Message
-    """The latest message of the sender."""
+    """The latest message of the sender that is not a reply to `ask`."""
     history: Sequence[Message]
     """The whole conversation, oldest first, including `message`."""
     metadata: Mapping[str, Any]
@@ -58,7 +74,7 @@ class _TaskFields:
         self.sender = claimed.sender
         self.sender_task_id = claimed.sender_task_id
         self.attempt = claimed.attempt
-        self.message = claimed.message
+        self.message = _request_of(claimed)
         self.history = claimed.history
         self.metadata = claimed.metadata
         self.accepted_output_modes = claimed.accepted_output_modes
@@ -68,7 +84,7 @@ class _TaskFields:
 
     @property
     def text(self) -> str:
-        """The text of the sender's latest message."""
+        """The text of `message`."""
         return self.message.text
 
     @property
@@ -154,12 +170,12 @@ class Task(_TaskFields):
         """Ask the sender, and return the reply.
 
         The first time, it reports the question and ends this run of the handler. When the sender
-        has replied, the handler is called again from its start, maybe in another process, and the
-        same call returns the reply. So do what has side effects after the questions, or make it
-        idempotent. Several questions are told apart by their order.
+        has replied, the handler is called again from its start with the same `message`, maybe in
+        another process, and the same call returns the reply. So do what has side effects after the
+        questions, or make it idempotent. Several questions are told apart by their order.
         """
         self._questions += 1
-        question_id = f"{self.id}-question-{self._questions}"
+        question_id = _question_id(self.id, self._questions)
         if (reply := self._reply_to(question_id)) is not None:
             return reply
         message = question if isinstance(question, Message) else Message(to_parts(question))
