@@ -64,7 +64,7 @@ vuln: ## look for known vulnerabilities (network)
 	$(GOVULNCHECK) ./...
 
 .PHONY: bench
-bench: deps ## run the benchmarks; BENCH='-quick', '-only a2a', '-only events', '-only live', '-only backup', '-only nodes', '-only auth' or '-base REV' (compare revisions)
+bench: deps ## run the benchmarks; BENCH='-quick', '-only PART', '-tasks N' (old tasks), '-base REV' (compare revisions) or '-h' (all flags)
 	$(GO) run ./bench $(BENCH)
 
 .PHONY: soak

@@ -30,22 +30,13 @@ type cost struct {
 
 // measureAuth verifies credentials as the server does, on a new store.
 func measureAuth(ctx context.Context, set settings, engine string) ([]cost, error) {
-	data, cleanup, err := newData(ctx, engine)
+	s, cleanup, err := openStore(ctx, engine)
 	if err != nil {
 		return nil, err
 	}
 	defer cleanup()
-	o := store.Options{Dir: data[1]}
-	if engine == "postgres" {
-		o = store.Options{URL: data[1]}
-	}
-	s, err := store.Open(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = s.Close() }()
 	auth := identity.NewAuthenticator(s.Identity(), app.Now)
-	key, token, err := newCredentials(ctx, s, auth)
+	key, token, err := newCredentials(ctx, s.Store, auth)
 	if err != nil {
 		return nil, err
 	}

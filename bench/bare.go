@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 )
 
@@ -26,6 +29,19 @@ type ballot struct {
 
 // answers are the responses of the bare server to GET: the bytes that Parley sent.
 type answers struct{ List, Record []byte }
+
+// startBare starts the bare server in its own process.
+func startBare(ctx context.Context, a answers) (*process, error) {
+	in, err := json.Marshal(a)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return startServer(ctx, bytes.NewReader(in), "/ready", self, "bare")
+}
 
 // serveBare is the limit: net/http with nothing behind it. GET returns fixed bytes, POST the body
 // that was sent. It checks no key, has no request ids and stores nothing.

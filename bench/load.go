@@ -32,8 +32,12 @@ type result struct {
 	Requests int
 	Seconds  float64
 	P50, P99 float64     // microseconds
+	Max      float64     // likewise
 	Statuses map[int]int // number of responses by status
 	Failure  string      // the first failed request
+	// Behind is the share of its rate that the job in the background reached; 0 if there was none with
+	// a rate.
+	Behind float64
 }
 
 func (r result) rate() float64 { return float64(r.Requests) / r.Seconds }
@@ -107,7 +111,7 @@ func (j job) run() result {
 		r.Seconds = j.Duration.Seconds()
 	}
 	slices.Sort(latencies)
-	r.P50, r.P99 = percentile(latencies, 0.50), percentile(latencies, 0.99)
+	r.P50, r.P99, r.Max = percentile(latencies, 0.50), percentile(latencies, 0.99), percentile(latencies, 1)
 	return r
 }
 
@@ -165,9 +169,9 @@ func (c *caller) run() error {
 		if c.Count > 0 && c.left.Add(-1) < 0 {
 			return nil
 		}
-		if pause > 0 {
-			due = due.Add(pause)
+		if pause > 0 { // a caller that is late sends at once until it has caught up
 			time.Sleep(time.Until(due))
+			due = due.Add(pause)
 		}
 		sent := time.Now()
 		if c.Count == 0 && sent.After(c.end) {

@@ -12,6 +12,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -30,13 +31,19 @@ type settings struct {
 	duration  time.Duration // of one measurement
 	rounds    int
 	writeRate int // writes per second for "list under writes"
+	quick     bool
 	json      bool
-	only      string // one of onlyNames; empty: all
-	base      string // revision to compare with, instead of the limits
+	flood     time.Duration // length of the sustained flood of submits
+	tasks     int           // old tasks in the store before tasks are measured
+	only      string        // one of onlyNames; empty: all
+	base      string        // revision to compare with, instead of the limits
 }
 
 // onlyNames are what can be measured alone.
-var onlyNames = []string{"proposals", "a2a", "work", "events", "streams", "live", "backup", "nodes", "auth", "search"}
+var onlyNames = []string{
+	"proposals", "flood", "a2a", "work", "old", "events", "streams", "live", "backup", "size", "nodes",
+	"auth", "search", "cliff", "sweep",
+}
 
 func main() {
 	// The same program runs the other roles, each in its own process.
@@ -77,12 +84,15 @@ func exit(err error) {
 func parse(args []string) (settings, error) {
 	fs := flag.NewFlagSet("bench", flag.ExitOnError)
 	quick := fs.Bool("quick", false,
-		"a few minutes instead of half an hour: 1 thousand and 60 thousand proposals, short rounds")
+		"twenty minutes instead of more than an hour: 1 thousand and 60 thousand proposals, short rounds")
 	engine := fs.String("engine", "sqlite,postgres", "engines to measure")
 	rows := fs.String("rows", "1000,100000,1000000", "numbers of proposals in the org, growing")
 	duration := fs.Duration("duration", 3*time.Second, "length of one measurement")
 	rounds := fs.Int("rounds", 5, "measurements of each side; the median counts")
 	rate := fs.Int("writes", 100, "proposals and votes written per second for 'list under writes'")
+	flood := fs.Duration("flood", time.Minute, "length of the sustained flood of submits")
+	tasks := fs.Int("tasks", 0, "old finished `tasks` in the store before tasks are measured; "+
+		"'old' compares with a store without them, by default of a million")
 	only := fs.String("only", "", "measure one of "+strings.Join(onlyNames, ", ")+" alone")
 	asJSON := fs.Bool("json", false, "print JSON instead of a table")
 	base := fs.String("base", "", "compare every hot path with this git `revision` or built program instead of the limits, "+
@@ -111,10 +121,11 @@ func parse(args []string) (settings, error) {
 	case *quick:
 		*duration, *rounds = min(*duration, time.Second), min(*rounds, 3)
 		usual("rows", rows, "1000,60000")
+		*flood = min(*flood, 10*time.Second)
 	}
 	set := settings{
 		engines: strings.Split(*engine, ","), duration: *duration, rounds: max(1, *rounds),
-		writeRate: *rate, json: *asJSON, only: *only, base: *base,
+		writeRate: *rate, flood: *flood, tasks: *tasks, json: *asJSON, only: *only, base: *base, quick: *quick,
 	}
 	if set.only != "" && !slices.Contains(onlyNames, set.only) {
 		return set, fmt.Errorf("-only %s: use one of %s", set.only, strings.Join(onlyNames, ", "))
@@ -146,74 +157,90 @@ var parts = []struct {
 	measure func(ctx context.Context, set settings, engine, program string) ([]line, error)
 }{
 	{"proposals", false, measureEngine},
+	{"flood", false, measureFlood},
 	{"a2a", false, measureTasks},
 	{"work", true, measureWorkAlone},
+	{"old", false, measureOld},
 	{"events", false, measureEvents},
 	{"streams", false, measureStreams},
 	{"live", false, measureLive},
 	{"backup", false, measureBackup},
+	{"size", false, measureSize},
 }
 
+type inProcessPart struct {
+	name    string
+	measure func(ctx context.Context, set settings, engine string) ([]cost, error)
+}
+
+// inProcess are measured in this process, without a server.
+var inProcess = []inProcessPart{
+	{"auth", measureAuth},
+	{"search", measureSearch},
+	{"cliff", measureCliff},
+	{"sweep", measureSweep},
+}
+
+// run measures and prints the report. A part that fails does not lose the results of the others.
 func run(ctx context.Context, set settings) error {
 	if set.base != "" {
 		return runVersus(ctx, set)
 	}
 	var all report
-	for _, engine := range set.engines {
-		for name, measure := range map[string]func(context.Context, settings, string) ([]cost, error){
-			"auth": measureAuth, "search": measureSearch,
-		} {
-			if set.only != "" && set.only != name {
-				continue
-			}
-			costs, err := measure(ctx, set, engine)
-			if err != nil {
-				return fmt.Errorf("%s: %w", engine, err)
-			}
-			all.Costs = append(all.Costs, costs...)
-		}
-	}
-	if set.only != "auth" && set.only != "search" {
-		if err := all.compare(ctx, set); err != nil {
-			return err
-		}
+	failed := all.measure(ctx, set)
+	if set.only == "" && ctx.Err() == nil {
+		all.addUnmeasured(set.engines)
 	}
 	all.judge()
 	if set.json {
 		enc := json.NewEncoder(os.Stdout)
 		enc.SetIndent("", "  ")
-		return enc.Encode(all)
+		return errors.Join(failed, enc.Encode(all))
 	}
-	return all.print(os.Stdout)
+	return errors.Join(failed, all.print(os.Stdout))
 }
 
-// compare measures what has a limit.
-func (r *report) compare(ctx context.Context, set settings) error {
+// measure adds the results of all parts, or of the one that was chosen.
+func (r *report) measure(ctx context.Context, set settings) (failed error) {
+	chosen := func(name string) bool { return ctx.Err() == nil && (set.only == "" || set.only == name) }
+	fail := func(engine, name string, err error) {
+		if err != nil {
+			progress("%s of %s failed: %v", name, engine, err)
+			failed = errors.Join(failed, fmt.Errorf("%s of %s: %w", name, engine, err))
+		}
+	}
+	for _, engine := range set.engines {
+		for _, part := range inProcess {
+			if chosen(part.name) {
+				costs, err := part.measure(ctx, set, engine)
+				r.Costs = append(r.Costs, costs...)
+				fail(engine, part.name, err)
+			}
+		}
+	}
+	if slices.ContainsFunc(inProcess, func(p inProcessPart) bool { return p.name == set.only }) {
+		return failed
+	}
 	program, cleanup, err := buildParley(ctx)
 	if err != nil {
-		return err
+		return errors.Join(failed, err)
 	}
 	defer cleanup()
 	for _, engine := range set.engines {
 		for _, part := range parts {
-			if set.only != part.name && (set.only != "" || part.inner) {
-				continue
+			if chosen(part.name) && (set.only != "" || !part.inner) {
+				lines, err := part.measure(ctx, set, engine, program)
+				r.Lines = append(r.Lines, lines...)
+				fail(engine, part.name, err)
 			}
-			lines, err := part.measure(ctx, set, engine, program)
-			if err != nil {
-				return fmt.Errorf("%s: %w", engine, err)
-			}
-			r.Lines = append(r.Lines, lines...)
 		}
-		if engine == "postgres" && (set.only == "" || set.only == "nodes") {
+		if engine == "postgres" && chosen("nodes") {
 			costs, err := measureNodes(ctx, set, program)
-			if err != nil {
-				return fmt.Errorf("nodes: %w", err)
-			}
 			r.Costs = append(r.Costs, costs...)
+			fail(engine, "nodes", err)
 		}
 	}
-	return nil
+	return failed
 }
 
 // progress prints a line for the person who waits.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,11 +14,13 @@ import (
 
 const (
 	callers   = 4      // of reads
+	readers   = 64     // connections of many readers
 	deepRow   = 50_000 // where the deep page starts
 	trickle   = 20     // votes per second that keep lists from being served from the cache
 	warmup    = 200 * time.Millisecond
 	listName  = "list 20, nothing written"
 	freshName = "list 20, while written"
+	manyName  = "list 20, while written, 64 connections"
 	coldName  = "list 20, uncached"
 	filtName  = "list 20, uncached, other filters and sorts"
 	findName  = "search for a rare word, uncached"
@@ -111,15 +112,7 @@ func (w *world) measure(ctx context.Context, set settings, rows int) ([]line, er
 	if a.Record, err = w.get(path + "/" + ids[0]); err != nil {
 		return nil, err
 	}
-	in, err := json.Marshal(a)
-	if err != nil {
-		return nil, err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	bare, err := startServer(ctx, bytes.NewReader(in), "/ready", self, "bare")
+	bare, err := startBare(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -167,12 +160,13 @@ func (w *world) scenarios(
 		mixed = append(mixed, submits[i], votes[i%len(votes)])
 	}
 	votesNow := &job{Addr: w.addr, Callers: 1, Requests: votes, Rate: trickle}
+	writes := &job{Addr: w.addr, Callers: callers, Requests: mixed, Rate: set.writeRate}
+	many, bareMany := read(w.addr, list), bareList
+	many.Callers, bareMany.Callers = readers, readers
 	out := []scenario{
 		{name: listName, parley: read(w.addr, list), limit: bareList},
-		{
-			name: freshName, parley: read(w.addr, list), limit: bareList,
-			background: &job{Addr: w.addr, Callers: callers, Requests: mixed, Rate: set.writeRate},
-		},
+		{name: freshName, parley: read(w.addr, list), limit: bareList, background: writes},
+		{name: manyName, parley: many, limit: bareMany, background: writes},
 	}
 	first, err := w.cursors(0)
 	if err != nil {
@@ -225,28 +219,40 @@ func (w *world) scenarios(
 
 // run measures both sides in turn and returns the medians.
 func (sc scenario) run(ctx context.Context, set settings) (line, error) {
-	var rates, limits, ratios, p50, p99 []float64
-	for range set.rounds {
+	var behind *job
+	if sc.name == deepName || sc.name == pageName || sc.name == feedName || sc.name == feed20Name {
+		behind = sc.background // here the limit is Parley too
+	}
+	l, err := alternate(set, func() (result, error) {
 		saved := profiles.start(ctx, sc.parley.Addr, sc.name, set.duration)
 		r, err := beside(ctx, set, sc.background, sc.parley)
-		if err = errors.Join(err, saved()); err != nil {
-			return line{}, err
-		}
-		var behind *job
-		if sc.name == deepName || sc.name == pageName || sc.name == feedName || sc.name == feed20Name {
-			behind = sc.background // here the limit is Parley too
-		}
-		limit, err := beside(ctx, set, behind, sc.limit)
+		return r, errors.Join(err, saved())
+	}, func() (result, error) {
+		return beside(ctx, set, behind, sc.limit)
+	})
+	l.Name, l.Callers = sc.name, sc.parley.Callers
+	return l, err
+}
+
+// alternate measures Parley and its limit in turn and returns the medians of the rounds.
+func alternate(set settings, parley, limit func() (result, error)) (line, error) {
+	var rates, limits, ratios, p50, p99, behinds []float64
+	for range set.rounds {
+		r, err := parley()
 		if err != nil {
 			return line{}, err
 		}
-		rates, limits = append(rates, r.rate()), append(limits, limit.rate())
-		ratios = append(ratios, r.rate()/limit.rate())
-		p50, p99 = append(p50, r.P50), append(p99, r.P99)
+		most, err := limit()
+		if err != nil {
+			return line{}, fmt.Errorf("limit: %w", err)
+		}
+		rates, limits = append(rates, r.rate()), append(limits, most.rate())
+		ratios = append(ratios, r.rate()/most.rate())
+		p50, p99, behinds = append(p50, r.P50), append(p99, r.P99), append(behinds, r.Behind)
 	}
 	return line{
-		Name: sc.name, Callers: sc.parley.Callers, Rate: median(rates), LimitRate: median(limits),
-		Ratio: median(ratios), P50: median(p50), P99: median(p99),
+		Rate: median(rates), LimitRate: median(limits), Ratio: median(ratios), P50: median(p50), P99: median(p99),
+		Behind: median(behinds),
 	}, nil
 }
 
@@ -258,14 +264,19 @@ func beside(ctx context.Context, set settings, background *job, j job) (result, 
 	}
 	b := *background
 	b.Duration = set.duration + warmup
+	var behind result
 	failed := make(chan error, 1)
 	go func() {
-		_, err := load(ctx, b)
+		var err error
+		behind, err = load(ctx, b)
 		failed <- err
 	}()
 	r, err := load(ctx, j)
 	if bErr := <-failed; err == nil {
 		err = bErr
+	}
+	if b.Rate > 0 {
+		r.Behind = behind.rate() / float64(b.Rate)
 	}
 	return r, err
 }

@@ -57,6 +57,7 @@ func (w *taskWorld) proposalPaths(set settings) ([]hotPath, error) {
 	for i, id := range ids {
 		gets[i] = request("GET", w.addr, path+"/"+id, w.keys[0], "")
 	}
+	searches := w.searches() // before further bodies are made
 	submits, votes := w.submits(), w.votes(ids)
 	var mixed [][]byte
 	for i := range submits {
@@ -64,6 +65,12 @@ func (w *taskWorld) proposalPaths(set settings) ([]hotPath, error) {
 	}
 	list := job{Addr: w.addr, Callers: callers, Requests: [][]byte{request("GET", w.addr, path, w.keys[0], "")}}
 	get, vote, submit := list, list, list
+	cold, filtered, search := list, list, list
+	filtered.Requests, search.Requests = w.filters(), searches
+	if cold.Requests, err = w.cursors(0); err != nil {
+		return nil, err
+	}
+	trickled := &job{Addr: w.addr, Callers: 1, Requests: votes, Rate: trickle}
 	get.Requests = gets
 	vote.Requests, vote.Callers = votes, writers
 	submit.Requests, submit.Callers = submits, writers
@@ -79,6 +86,9 @@ func (w *taskWorld) proposalPaths(set settings) ([]hotPath, error) {
 	return []hotPath{
 		jobPath(listName, nil, list),
 		jobPath(freshName, &job{Addr: w.addr, Callers: callers, Requests: mixed, Rate: set.writeRate}, list),
+		jobPath(coldName, trickled, cold),
+		jobPath(filtName, trickled, filtered),
+		jobPath(findName, trickled, search),
 		jobPath(getName, nil, get),
 		jobPath(voteName, nil, vote),
 		submitPath,
@@ -87,7 +97,7 @@ func (w *taskWorld) proposalPaths(set settings) ([]hotPath, error) {
 
 // settle waits until the text index contains all submissions: indexing must not overlap with the
 // next measurement, which is that of the other server.
-func (w *taskWorld) settle(ctx context.Context) error {
+func (w *world) settle(ctx context.Context) error {
 	var err error
 	for range 20 {
 		if _, err = w.get(path + "?limit=1&q=settled"); err == nil || ctx.Err() != nil {

@@ -28,29 +28,23 @@ func besideLoop(
 	ctx context.Context, set settings, name, url string, background *job, j job, conns int, l loop,
 ) (line, error) {
 	var n atomic.Int64
-	var rates, limits, ratios, p50, p99 []float64
-	for range set.rounds {
-		r, err := beside(ctx, set, background, j)
-		if err != nil {
-			return line{}, err
-		}
-		limit, err := runLoop(ctx, set, url, conns, &n, l)
-		if err != nil {
-			return line{}, fmt.Errorf("bare loop: %w", err)
-		}
-		rates, limits, ratios = append(rates, r.rate()), append(limits, limit), append(ratios, r.rate()/limit)
-		p50, p99 = append(p50, r.P50), append(p99, r.P99)
-	}
-	out := line{
-		Engine: "postgres", Name: name, Callers: j.Callers, Rate: median(rates), LimitRate: median(limits),
-		Ratio: median(ratios), P50: median(p50), P99: median(p99),
-	}
-	progress("postgres, %s: %.0f/s, limit %.0f/s, ratio %.2f", name, out.Rate, out.LimitRate, out.Ratio)
-	return out, nil
+	return besideRate(ctx, set, "postgres", name, background, j, func() (result, error) {
+		return runLoop(ctx, set, url, conns, &n, l)
+	})
 }
 
-// runLoop returns the operations per second of a loop on so many connections.
-func runLoop(ctx context.Context, set settings, url string, conns int, n *atomic.Int64, l loop) (float64, error) {
+// besideRate compares a job with a bare loop, in turn.
+func besideRate(
+	ctx context.Context, set settings, engine, name string, background *job, j job, bare func() (result, error),
+) (line, error) {
+	l, err := alternate(set, func() (result, error) { return beside(ctx, set, background, j) }, bare)
+	l.Engine, l.Name, l.Callers = engine, name, j.Callers
+	progress("%s, %s: %.0f/s, limit %.0f/s, ratio %.2f", engine, name, l.Rate, l.LimitRate, l.Ratio)
+	return l, err
+}
+
+// runLoop runs a loop on so many connections.
+func runLoop(ctx context.Context, set settings, url string, conns int, n *atomic.Int64, l loop) (result, error) {
 	var wg sync.WaitGroup
 	var sum atomic.Int64
 	failed := make(chan error, conns)
@@ -74,12 +68,12 @@ func runLoop(ctx context.Context, set settings, url string, conns int, n *atomic
 		})
 	}
 	wg.Wait()
-	rate := float64(sum.Load()) / time.Since(start).Seconds()
+	r := result{Requests: int(sum.Load()), Seconds: time.Since(start).Seconds()}
 	select {
 	case err := <-failed:
-		return 0, err
+		return result{}, err
 	default:
-		return rate, nil
+		return r, nil
 	}
 }
 
@@ -214,16 +208,20 @@ func (w *world) addQueryLoop(ctx context.Context, set settings, rows int, ids []
 	return l, err
 }
 
+// echoed selects a task that the built-in echo has completed, like those that are measured. $1 is the
+// sender's org.
+const echoed = `sender_org = $1 AND agent_id = 'echo' AND state = 'completed' ORDER BY uid DESC LIMIT 1`
+
 // addLifeLoop compares tasks with the batched writes of the same rows: the task and the first events
 // of its log in one transaction, its update and the other events in another.
 func (w *taskWorld) addLifeLoop(ctx context.Context, set settings, sends job) (line, error) {
 	url := w.data[1]
-	tasks, err := readRows(ctx, url, "tasks", `org_id = $1 AND state = 'completed' LIMIT 1`, org)
+	tasks, err := readRows(ctx, url, "tasks", echoed, org)
 	if err != nil {
 		return line{}, err
 	}
 	t := tasks[0]
-	logged, err := readRows(ctx, url, "task_events", `org_id = $1 AND uid = $2 ORDER BY seq`, org, t.value("uid"))
+	logged, err := readRows(ctx, url, "task_events", `org_id = $1 AND uid = $2 ORDER BY seq`, t.value("org_id"), t.value("uid"))
 	if err != nil {
 		return line{}, err
 	}
@@ -247,7 +245,7 @@ func (w *taskWorld) addLifeLoop(ctx context.Context, set settings, sends job) (l
 			var sent, done pgx.Batch
 			t.insert(&sent, loopBatch, own)
 			done.Queue(`UPDATE `+t.table+` SET state = 'completed', seq = seq + 1, size = size + 1, lease = '',
-				lease_expires = 0, updated_at = updated_at + 1 WHERE org_id = $1 AND uid = ANY ($2)`, org, uids)
+				lease_expires = 0, updated_at = updated_at + 1 WHERE org_id = $1 AND uid = ANY ($2)`, t.value("org_id"), uids)
 			for i := range logged {
 				b := &sent
 				if i > 0 && i >= len(logged)/2 {

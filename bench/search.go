@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/parley-dev/parley/internal/app"
@@ -25,39 +23,22 @@ const (
 // measureSearch fills an org with as many proposals as the largest size, and a small one, and searches in
 // both. It measures the store's time, in this process.
 func measureSearch(ctx context.Context, set settings, engine string) ([]cost, error) {
-	data, cleanup, err := newData(ctx, engine)
+	s, cleanup, err := openStore(ctx, engine)
 	if err != nil {
 		return nil, err
 	}
 	defer cleanup()
-	o := store.Options{Dir: data[1]}
-	if engine == "postgres" {
-		o = store.Options{URL: data[1]}
-	}
-	s, err := store.Open(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = s.Close() }()
 	rows := set.rows[len(set.rows)-1]
-	operator := identity.NewOperator(s.IdentityStores(), app.Now, func(prefix string) string { return prefix + "x" })
 	for name, n := range map[string]int{org: rows, "small": smallRows} {
-		if _, err := operator.CreateOrg(ctx, name, ""); err != nil {
-			return nil, err
-		}
 		progress("%s: submit %d proposals to org %s", engine, n, name)
-		if err := fillSearch(ctx, s, name, n); err != nil {
+		if err := s.fill(ctx, name, n, searchable); err != nil {
 			return nil, err
 		}
 	}
 	begun, left := time.Now(), s.SearchWaiting()
 	progress("%s: %d proposals wait to be indexed", engine, left)
-	for s.SearchWaiting() > 0 {
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(10 * time.Millisecond):
-		}
+	if err := s.indexed(ctx); err != nil {
+		return nil, err
 	}
 	var out []cost
 	if left > smallRows {
@@ -67,7 +48,7 @@ func measureSearch(ctx context.Context, set settings, engine string) ([]cost, er
 	}
 	for _, c := range searches {
 		progress("%s: search: %s", engine, c.name)
-		us, err := timeSearch(ctx, s, c.filter)
+		us, err := timeSearch(ctx, s.Store, c.filter)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.name, err)
 		}
@@ -120,27 +101,7 @@ func submitter(org string) identity.Principal {
 	return identity.Principal{Org: org, Kind: identity.User, ID: "ann"}
 }
 
-// fillSearch submits proposals of some forty words, of which some are common and one is the row's own.
-func fillSearch(ctx context.Context, s *store.Store, org string, rows int) error {
-	var next atomic.Int64
-	var failed atomic.Pointer[error]
-	var wg sync.WaitGroup
-	for range writers {
-		wg.Go(func() {
-			for i := next.Add(1); i <= int64(rows) && failed.Load() == nil; i = next.Add(1) {
-				if _, err := s.Proposals().Insert(ctx, searchable(org, i), submitter(org), nil); err != nil {
-					failed.Store(&err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if err := failed.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
+// searchable returns the i-th proposal: some forty words, of which some are common and one is its own.
 func searchable(org string, i int64) proposal.Proposal {
 	rng := rand.New(rand.NewPCG(uint64(i), 3)) // a row number
 	word := func() string { return fmt.Sprintf("w%d", rng.IntN(1+rng.IntN(5000))) }

@@ -11,7 +11,9 @@ import (
 
 const (
 	getters    = 8 // callers of tasks/get
+	fewSenders = 64
 	taskSends  = "task send → completed (limit: SDK in memory)"
+	taskFew    = "task send → completed, 64 callers (limit: SDK in memory)"
 	taskSteps  = "task send → completed (limit: SDK in memory, the same events)"
 	taskV1     = "SendMessage of A2A 1.0 → completed (limit: SDK in memory)"
 	taskStream = "task stream, start to end (limit: SDK in memory)"
@@ -72,6 +74,9 @@ func measureTasks(ctx context.Context, set settings, engine, program string) ([]
 		return nil, err
 	}
 	defer w.close()
+	if err := w.addOld(ctx, set.tasks); err != nil {
+		return nil, err
+	}
 	if err := w.startPeers(ctx); err != nil {
 		return nil, err
 	}
@@ -85,7 +90,7 @@ func measureTasks(ctx context.Context, set settings, engine, program string) ([]
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", sc.name, err)
 		}
-		l.Engine = engine
+		l.Engine, l.Rows = engine, set.tasks
 		progress("%s, %s: %.0f/s, limit %.0f/s, ratio %.2f", engine, l.Name, l.Rate, l.LimitRate, l.Ratio)
 		out = append(out, l)
 	}
@@ -94,14 +99,19 @@ func measureTasks(ctx context.Context, set settings, engine, program string) ([]
 		return nil, err
 	}
 	out = append(out, worked...)
-	if engine != "postgres" {
-		return out, nil
+	loop := w.addLifeLoop
+	if engine == "sqlite" {
+		loop = w.addLiteLifeLoop
 	}
-	l, err := w.addLifeLoop(ctx, set, scenarios[0].parley)
+	l, err := loop(ctx, set, scenarios[0].parley)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", lifeName, err)
 	}
-	return addPgbench(ctx, set, data[1], append(out, l))
+	l.Rows = set.tasks
+	if out = append(out, l); engine == "sqlite" {
+		return out, nil
+	}
+	return addPgbench(ctx, set, data[1], out)
 }
 
 // measureWorkAlone measures the part of measureTasks with workers.
@@ -158,7 +168,7 @@ func (w *taskWorld) startPeers(ctx context.Context) error {
 	if w.sdk, err = startServer(ctx, nil, "/ready", self, "sdk"); err != nil {
 		return err
 	}
-	w.bare, err = startServer(ctx, strings.NewReader("{}"), "/ready", self, "bare")
+	w.bare, err = startBare(ctx, answers{})
 	return err
 }
 
@@ -220,12 +230,15 @@ func (w *taskWorld) taskScenarios() ([]scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	sends := taskJob(w.addr, done, ours.sends)
-	echoed := rpcCall{Method: "tasks/get", Params: rpcParams{ID: "bench-0001"}}.body()
+	sends, sdk := taskJob(w.addr, done, ours.sends), taskJob(w.sdk.addr, sdkDone, sdkSends)
+	few, sdkFew := sends, sdk
+	few.Callers, sdkFew.Callers = fewSenders, fewSenders
+	echo := rpcCall{Method: "tasks/get", Params: rpcParams{ID: "bench-0001"}}.body()
 	return []scenario{
-		{name: taskSends, parley: sends, limit: taskJob(w.sdk.addr, sdkDone, sdkSends)},
+		{name: taskSends, parley: sends, limit: sdk},
+		{name: taskFew, parley: few, limit: sdkFew},
 		{name: taskSteps, parley: sends, limit: taskJob(w.sdk.addr, sdkDone, sdkSteps)},
-		{name: taskV1, parley: taskJob(w.addr, sdkDone, ours.v1), limit: taskJob(w.sdk.addr, sdkDone, sdkSends)},
+		{name: taskV1, parley: taskJob(w.addr, sdkDone, ours.v1), limit: sdk},
 		{
 			name: taskStream, parley: taskJob(w.addr, done, ours.streams),
 			limit: taskJob(w.sdk.addr, sdkDone, sdkStreams),
@@ -234,7 +247,7 @@ func (w *taskWorld) taskScenarios() ([]scenario, error) {
 			name: taskGets, parley: job{Addr: w.addr, Callers: getters, Requests: gets, Expect: done},
 			limit: job{
 				Addr: w.bare.addr, Callers: getters, Expect: `"tasks/get"`,
-				Requests: [][]byte{request("POST", w.bare.addr, "/rpc", w.caller, echoed)},
+				Requests: [][]byte{request("POST", w.bare.addr, "/rpc", w.caller, echo)},
 			},
 		},
 	}, nil

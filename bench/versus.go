@@ -96,6 +96,9 @@ func versusEngine(ctx context.Context, set settings, engine, base, program strin
 				return nil, err
 			}
 		}
+		if err := w.addOld(ctx, set.tasks); err != nil {
+			return nil, err
+		}
 		if sides[i], err = w.hotPaths(set); err != nil {
 			return nil, err
 		}

@@ -35,7 +35,7 @@ type world struct {
 }
 
 // serveFlags are given to servers that support them; another revision may not.
-var serveFlags = []string{"--rate-limit=0", "--log-level=error"}
+var serveFlags = []string{"--rate-limit=0", "--log-level=error", "--max-stored-tasks=1000000000"}
 
 func knownFlags(ctx context.Context, program string, flags []string) (known []string, err error) {
 	help, err := exec.CommandContext(ctx, program, "serve", "--help").Output()
@@ -189,7 +189,7 @@ func (w *world) submission() submission {
 	}
 }
 
-func pick(rng *rand.Rand, of ...string) string { return of[rng.IntN(len(of))] }
+func pick[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }
 
 // words returns text of about n characters.
 func (w *world) words(n int) string {
