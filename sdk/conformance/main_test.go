@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	// The scenarios wait most of the time: for leases, heartbeats and pauses between attempts.
 	parallel := flag.Lookup("test.parallel")
 	if parallel.Value.String() == parallel.DefValue {
-		if err := parallel.Value.Set("10"); err != nil {
+		if err := flag.Set(parallel.Name, "12"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
