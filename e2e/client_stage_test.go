@@ -105,7 +105,7 @@ func act(ctx context.Context, t *worker.Task) error {
 		}
 		return t.Complete(ctx)
 	case "ask":
-		if len(t.History) == 1 {
+		if !t.Replied() {
 			return t.AskForInput(ctx, "Which one?")
 		}
 		return t.Complete(ctx, worker.Text("You chose "+t.Text()))

@@ -32,7 +32,7 @@ func leaseLost(t *testing.T, s *scene, f *fault, release func()) {
 		t.Errorf("interrupted with the reason %q after %v, want \"lease-lost\" at the end of the lease of %v",
 			e.Reason, took, lease)
 	}
-	s.leases(t, id, task.LeaseExpired)
+	s.expires(t, id)
 	second := s.hire(t, terms{direct: true})
 	if e := second.await(t, "start", 1); e.Attempt != 2 {
 		t.Errorf("attempt %d, want 2", e.Attempt)
@@ -52,6 +52,26 @@ func leaseLost(t *testing.T, s *scene, f *fault, release func()) {
 	}
 }
 
+// reportHangs: a report that hangs does not keep the handler from being interrupted when its lease
+// ends.
+func reportHangs(t *testing.T, s *scene) {
+	const lease = 2 * time.Second
+	release := make(chan struct{})
+	s.inject(always(progress|beats, hang(release)))
+	cut := s.hire(t, terms{lease: lease})
+	id := s.send(t, "status 0 a b")
+	await(t, "the report", cut.ended, func() bool { return s.faults(progress) > 0 })
+	began := time.Now()
+	e := cut.await(t, "interrupted", 1)
+	if took := time.Since(began); e.Reason != "lease-lost" || took > lease+5*time.Second {
+		t.Errorf("interrupted with the reason %q after %v, want \"lease-lost\" at the end of the lease of %v",
+			e.Reason, took, lease)
+	}
+	s.inject(nil)
+	close(release)
+	s.completes(t, id, "done")
+}
+
 // held keeps a request back until the channel is closed, and then carries it out.
 func held(until <-chan struct{}) *fault {
 	return &fault{"held", func(x *transfer) {
@@ -67,15 +87,17 @@ func held(until <-chan struct{}) *fault {
 // nothing, and the worker goes on.
 func refusedReport(t *testing.T, s *scene) {
 	release := make(chan struct{})
-	s.inject(either(first(results, held(release)), always(beats|results, sever)))
+	s.inject(first(results, held(release)))
 	late := s.hire(t, terms{lease: 2 * time.Second})
 	id := s.send(t, "echo once")
-	s.leases(t, id, task.LeaseExpired)
+	await(t, "the result", late.ended, func() bool { return s.faults(results) > 0 })
+	s.inject(always(anything, hang(release)))
+	s.expires(t, id)
 	second := s.hire(t, terms{direct: true})
 	s.completes(t, id, "once")
 	second.stop(t)
-	close(release)
 	s.inject(nil)
+	close(release)
 	s.completes(t, s.send(t, "echo next"), "next")
 	s.leases(t, id, task.LeaseExpired, task.LeaseDone)
 	if late.count(t, "start", "") != 2 {
@@ -87,7 +109,7 @@ func refusedReport(t *testing.T, s *scene) {
 // worker goes on.
 func lateCancel(t *testing.T, s *scene) {
 	release := make(chan struct{})
-	s.inject(either(first(results, held(release)), always(beats, sever)))
+	s.inject(either(first(results, held(release)), always(beats, sever))) // the worker must not notice
 	d := s.hire(t, terms{})
 	id := s.send(t, "echo late")
 	await(t, "the result", d.ended, func() bool { return s.faults(results) > 0 })

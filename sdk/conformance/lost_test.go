@@ -32,10 +32,10 @@ func lostClaim(t *testing.T, s *scene) {
 	}
 }
 
-// lostResults: a result whose response is lost is reported again, and accepted once. Tasks that the
-// same response would have delivered are executed after their lease.
+// lostResults: a result whose request or response is lost is reported again, and accepted once. Tasks
+// that the same response would have delivered are executed after their lease.
 func lostResults(t *testing.T, s *scene) {
-	s.inject(first(results, lose, lose, lose))
+	s.inject(first(results, sever, lose, sever, lose))
 	d := s.hire(t, terms{concurrency: 3, lease: 3 * time.Second})
 	var ids []string
 	for i := range 12 {
@@ -45,8 +45,11 @@ func lostResults(t *testing.T, s *scene) {
 		s.completes(t, id, fmt.Sprint(i))
 		s.startedTimes(t, id, 1)
 	}
-	if n := s.faults(results); n != 3 || d.ended() != nil {
-		t.Errorf("%d responses were lost, want 3", n)
+	if n := s.faults(results); n != 4 {
+		t.Errorf("%d requests or responses were lost, want 4", n)
+	}
+	if n := d.count(t, "interrupted", ""); n != 0 {
+		t.Errorf("%d handlers were interrupted, want none", n)
 	}
 }
 

@@ -136,24 +136,30 @@ func (s *scene) alive() error {
 	return last
 }
 
-// leases waits until the log says that the leases of a task ended in these ways.
+// expires waits until the log says that the first lease of a task expired.
+func (s *scene) expires(t *testing.T, id string) {
+	t.Helper()
+	await(t, "the first lease of "+id+" expires", s.alive, func() bool {
+		ends := s.ends(t, id)
+		return len(ends) > 0 && ends[0] == task.LeaseExpired
+	})
+}
+
+// leases checks how the leases of a task that is over ended.
 func (s *scene) leases(t *testing.T, id string, want ...task.LeaseEnd) {
 	t.Helper()
-	var got []task.LeaseEnd
-	ends := func() []task.LeaseEnd {
-		var out []task.LeaseEnd
-		for _, a := range s.records(t, s.agent)[id].attempts {
-			out = append(out, a.Ended)
-		}
-		return out
-	}
-	await(t, fmt.Sprintf("%d leases of %s", len(want), id), s.alive, func() bool {
-		got = ends()
-		return len(got) >= len(want) && got[len(want)-1] != ""
-	})
-	if !slices.Equal(got, want) {
+	if got := s.ends(t, id); !slices.Equal(got, want) {
 		t.Errorf("the leases of %s ended %v, want %v", id, got, want)
 	}
+}
+
+// ends returns how the leases of a task ended; "" for a lease that has not.
+func (s *scene) ends(t *testing.T, id string) (out []task.LeaseEnd) {
+	t.Helper()
+	for _, a := range s.records(t, s.agent)[id].attempts {
+		out = append(out, a.Ended)
+	}
+	return out
 }
 
 // finish stops the drivers and checks what holds at the end of every scenario, by the log of the

@@ -68,20 +68,36 @@ func grace(t *testing.T, s *scene) {
 	}
 }
 
-// questionAcrossWorkers: a question whose report needs two attempts is asked once. The reply is
+// questionAcrossWorkers: a question whose report needs three attempts is asked once. The reply is
 // processed by another worker.
 func questionAcrossWorkers(t *testing.T, s *scene) {
-	s.inject(first(results, lose))
+	s.inject(first(results, sever, lose))
 	asks := s.hire(t, terms{})
 	id := s.send(t, "ask Which one?")
 	if got := s.rests(t, id, client.TaskInputRequired).Status.Message.Text(); got != "Which one?" {
 		t.Errorf("the question is %q, want %q", got, "Which one?")
 	}
-	await(t, "the second report", asks.ended, func() bool { return len(s.seen(results)) >= 2 })
+	await(t, "the third report", asks.ended, func() bool { return len(s.seen(results)) >= 3 })
 	asks.stop(t)
 	s.say(t, id, "the blue one")
 	s.hire(t, terms{})
 	s.completes(t, id, "the blue one")
 	s.leases(t, id, task.LeaseDone, task.LeaseDone)
 	s.startedTimes(t, id, 2)
+}
+
+// questionAgain: a worker that could not report its question in time asks it again in the second
+// attempt. The platform's message about the lost worker is not a reply.
+func questionAgain(t *testing.T, s *scene) {
+	s.inject(always(results|beats, sever))
+	s.hire(t, terms{lease: 2 * time.Second})
+	id := s.send(t, "ask Still there?")
+	s.expires(t, id)
+	s.inject(nil)
+	if got := s.rests(t, id, client.TaskInputRequired).Status.Message.Text(); got != "Still there?" {
+		t.Errorf("the question is %q, want %q", got, "Still there?")
+	}
+	s.say(t, id, "yes")
+	s.completes(t, id, "yes")
+	s.leases(t, id, task.LeaseExpired, task.LeaseDone, task.LeaseDone)
 }

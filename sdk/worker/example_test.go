@@ -65,7 +65,7 @@ func ExampleTask_AskForInput() {
 		panic(err)
 	}
 	go w.Run(ctx, func(ctx context.Context, t *worker.Task) error {
-		if len(t.History) == 1 {
+		if !t.Replied() {
 			return t.AskForInput(ctx, "With milk?")
 		}
 		return t.Complete(ctx, worker.Text(t.History[0].Text()+", with milk: "+t.Text()))

@@ -148,7 +148,7 @@ func (h *hold) report(ctx context.Context, ends bool, make func(unsure bool) cli
 		if !ends {
 			r.ExtendSeconds = h.extension()
 		}
-		tried, cancel := context.WithTimeout(ctx, reportTimeout)
+		tried, cancel := context.WithTimeout(ctx, h.patience())
 		err := h.send(tried, r)
 		cancel()
 		switch {
@@ -179,6 +179,12 @@ func (h *hold) report(ctx context.Context, ends bool, make func(unsure bool) cli
 			"agent", h.agent, "task", h.task, "in", wait.Round(time.Millisecond), "error", err)
 		sleep(ctx, wait)
 	}
+}
+
+// patience returns how long to wait for the response to a report: not longer than the lease lasts,
+// after which the handler must not continue.
+func (h *hold) patience() time.Duration {
+	return max(time.Second, min(reportTimeout, time.Until(h.expiry())))
 }
 
 // handBack returns the task to the queue.

@@ -200,7 +200,7 @@ func TestEveryEndReachesTheSender(t *testing.T) {
 func TestAConversation(t *testing.T) {
 	t.Parallel()
 	run(t, "talk", register("talk"), func(ctx context.Context, t *worker.Task) error {
-		if len(t.History) == 1 {
+		if !t.Replied() {
 			return t.AskForInput(ctx, "What is your name?")
 		}
 		first := t.History[0]

@@ -39,6 +39,19 @@ type Task struct {
 // Text returns the text of the sender's latest message.
 func (t *Task) Text() string { return t.Message.Text() }
 
+// Replied reports whether the sender has sent a further message after the first one, such as the
+// reply to a question. The history also has messages of the agent, and of the platform about
+// lost workers, so its length does not tell.
+func (t *Task) Replied() bool {
+	n := 0
+	for i := range t.History {
+		if t.History[i].Role == client.RoleUser {
+			n++
+		}
+	}
+	return n > 1
+}
+
 func saying(text string) *Message {
 	text = strings.ReplaceAll(text, "\x00", "") // the server refuses NUL
 	return &Message{Parts: []Part{Text(text)}}

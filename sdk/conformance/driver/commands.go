@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parley-dev/parley/sdk/client"
 	"github.com/parley-dev/parley/sdk/worker"
 )
 
@@ -28,7 +27,7 @@ func obey(ctx context.Context, t *worker.Task) error {
 	case "status":
 		return status(ctx, t, strings.Fields(rest))
 	case "ask":
-		if !continued(t) {
+		if !t.Replied() {
 			return t.AskForInput(ctx, rest)
 		}
 		return t.Complete(ctx, worker.Text(t.Text()))
@@ -96,20 +95,8 @@ func status(ctx context.Context, t *worker.Task, words []string) error {
 	return t.Complete(ctx, worker.Text("done"))
 }
 
-// continued reports whether the sender has sent a further message. The history also has the
-// messages of the agent, and those of the platform about lost workers.
-func continued(t *worker.Task) bool {
-	n := 0
-	for i := range t.History {
-		if t.History[i].Role == client.RoleUser {
-			n++
-		}
-	}
-	return n > 1
-}
-
 func listen(ctx context.Context, t *worker.Task) error {
-	if continued(t) { // the message arrived before this attempt
+	if t.Replied() { // the message arrived before this attempt
 		return t.Complete(ctx, worker.Text(t.Text()))
 	}
 	m, ok := <-t.Turns()
