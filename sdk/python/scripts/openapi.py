@@ -271,7 +271,9 @@ def _used(document: Schema) -> set[str]:
     """Return the schemas that responses and values of requests refer to."""
     generated = [o for o in operations(document) if o.id not in WRITTEN]
     todo: list[Any] = [o.response for o in generated]
-    todo += [{"$ref": f"#/components/schemas/{name}"} for name in ("Event", "EventPage")]
+    todo += [
+        {"$ref": f"#/components/schemas/{name}"} for name in ("AgentCard", "Event", "EventPage")
+    ]
     todo += [list((o.body or {}).get("properties", {}).values()) for o in generated]
     used: set[str] = set()
     while todo:

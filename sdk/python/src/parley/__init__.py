@@ -14,11 +14,15 @@
 `report_friction` reports what gets in the way of work.
 """
 
+from ._async._agent import AsyncAgentClient
 from ._async._client import AsyncClient
+from ._events import TaskEvent
 from ._omit import OMIT, Omit
 from ._request import __version__
 from ._retry import Retry
+from ._sync._agent import AgentClient
 from ._sync._client import Client
+from ._time import parse_time
 from ._trace import Trace, current_trace
 from .content import (
     Artifact,
@@ -55,14 +59,18 @@ from .errors import (
     ValidationError,
     WebhookSignatureError,
 )
+from .friction import report_friction
+from .webhooks import WebhookEvent, verify_webhook
 from .worker import ArtifactWriter, DirectMessage, SyncArtifactWriter, SyncTask, Task, Worker
 
 __all__ = [
     "OMIT",
     "APIConnectionError",
     "APIError",
+    "AgentClient",
     "Artifact",
     "ArtifactWriter",
+    "AsyncAgentClient",
     "AsyncClient",
     "AuthenticationError",
     "Client",
@@ -93,14 +101,19 @@ __all__ = [
     "SyncArtifactWriter",
     "SyncTask",
     "Task",
+    "TaskEvent",
     "TaskState",
     "TaskStatus",
     "TextPart",
     "Trace",
     "UnexpectedResponseError",
     "ValidationError",
+    "WebhookEvent",
     "WebhookSignatureError",
     "Worker",
     "__version__",
     "current_trace",
+    "parse_time",
+    "report_friction",
+    "verify_webhook",
 ]

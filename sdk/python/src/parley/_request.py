@@ -32,7 +32,7 @@ from .errors import (
 try:
     __version__ = version("parley-sdk")
 except PackageNotFoundError:  # run from a checkout
-    __version__ = "0.0.0.dev0"
+    __version__ = "unknown"
 
 
 @dataclass

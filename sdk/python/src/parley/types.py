@@ -121,6 +121,19 @@ class Agent(_AgentRequired, total=False):
     """Version of the agent; omitted in lists."""
 
 
+class AgentCard(TypedDict):
+    capabilities: dict[str, Any]
+    """Capabilities, as A2A defines them."""
+    description: str
+    """What the agent does."""
+    name: str
+    """Display name."""
+    skills: list[dict[str, Any]]
+    """Skills, as A2A defines them."""
+    version: str
+    """Version of the agent."""
+
+
 class AgentConnection(TypedDict):
     keys: list[ConnectionKey]
     """Live keys for workers of the agent, last used first; at most 20."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable, Sequence
 from types import TracebackType
+from typing import cast
 
 import httpx
 
-from .._request import Address
+from .. import types as t
+from .._request import Address, Request, join, query_of
 from .._retry import Retry
+from ._agent import AsyncAgentClient
 from ._resources import (
     AsyncAgentsResource,
     AsyncAuditResource,
@@ -24,11 +28,12 @@ from ._resources import (
     AsyncServerResource,
     AsyncWebhooksResource,
 )
+from ._streams import org_events
 from ._transport import AsyncTransport
 
 
 class AsyncClient(AsyncServerResource):
-    """An asynchronous client of a Parley server: its REST API and, by A2A, its agents.
+    """Calls a Parley server: its REST API and, by A2A, its agents.
 
     Operations are grouped by resource: `client.proposals.submit(...)`. Lists have two forms:
     `list` returns one page, `all` iterates over all pages. `client.agent("scout")` calls an agent.
@@ -92,6 +97,73 @@ class AsyncClient(AsyncServerResource):
         """Return the org that the client works in."""
         return await self.transport.org()
 
+    def agent(self, id: str) -> AsyncAgentClient:  # noqa: A002 - the name of the field
+        """Return a client for an agent of the key's org, or for a public one."""
+        return AsyncAgentClient(self.transport, id)
+
+    async def events(
+        self,
+        *,
+        after: int | None = None,
+        from_now: bool = False,
+        since: t.Timestamp | None = None,
+        types: Sequence[str] | None = None,
+        subject: str | None = None,
+        limit: int | None = None,
+        wait: float = 0,
+    ) -> t.EventPage:
+        """Return events of the org, oldest first. Requires svc:tasks:read.
+
+        Args:
+            after: Number of the last known event. Without it and the next two, the oldest event
+                comes first.
+            from_now: Begin with the next event.
+            since: Begin with the first event at this time or later.
+            types: Types of events, such as proposal.submitted.
+            subject: A record, such as proposal:prop-01k5x8r2m4v7c9w3q6z1t0h8ye.
+            limit: Size of the page, up to 100.
+            wait: How many seconds to wait for an event, up to 60, if there is none.
+        """
+        request = _events_request(after, from_now, since, types, subject)
+        if limit is not None:
+            request.query["limit"] = str(limit)
+        if wait > 0:
+            request.waits = min(wait, 60)
+            request.headers["Prefer"] = f"wait={max(1, int(request.waits))}"
+        return cast("t.EventPage", await self.transport.call(request))
+
+    async def follow_events(
+        self,
+        *,
+        after: int | None = None,
+        from_now: bool = False,
+        since: t.Timestamp | None = None,
+        types: Sequence[str] | None = None,
+        subject: str | None = None,
+        on_reset: Callable[[], None] | None = None,
+    ) -> AsyncIterator[t.Event]:
+        """Iterate over the events of the org, and then over new ones as they happen.
+
+        It survives broken connections and restarts of the server: each event comes once and in
+        order. A program that keeps the `seq` of the last event and passes it as `after` misses
+        none. Requires svc:tasks:read.
+
+        Args:
+            after: Number of the last known event.
+            from_now: Begin with the next event.
+            since: Begin with the first event at this time or later.
+            types: Types of events, such as proposal.submitted.
+            subject: A record, such as proposal:prop-01k5x8r2m4v7c9w3q6z1t0h8ye.
+            on_reset: Called when events after the last known one are no longer kept; the iterator
+                then continues with the oldest one. Without it, `EventsReset` is raised.
+        """
+
+        def make() -> Request:
+            return _events_request(after, from_now, since, types, subject)
+
+        async for event in org_events(self.transport, make, on_reset):
+            yield event
+
     async def aclose(self) -> None:
         """Close the connections."""
         await self.transport.aclose()
@@ -106,3 +178,15 @@ class AsyncClient(AsyncServerResource):
         traceback: TracebackType | None,
     ) -> None:
         await self.aclose()
+
+
+def _events_request(
+    after: int | None,
+    from_now: bool,
+    since: t.Timestamp | None,
+    types: Sequence[str] | None,
+    subject: str | None,
+) -> Request:
+    begin = "now" if from_now else since
+    query = query_of(after=after, since=begin, types=types, subject=subject)
+    return Request("GET", join("events"), query=query)

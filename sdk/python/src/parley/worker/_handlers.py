@@ -23,6 +23,11 @@ MessageHandler = Callable[[DirectMessage], Awaitable[None] | None]
 
 T = TypeVar("T")
 
+current_task: contextvars.ContextVar[Task | SyncTask | None] = contextvars.ContextVar(
+    "parley_task", default=None
+)
+"""The task of the handler that runs."""
+
 
 class Run(Protocol):
     """One call of a handler."""
@@ -73,8 +78,10 @@ def is_async(function: Callable[..., Any]) -> bool:
 def start(handler: Handler, task: Task, claimed: ClaimedTask) -> Run:
     """Call a handler, in a thread of its own if it is a plain function."""
     if is_async(handler):
+        current_task.set(task)
         return _AsyncRun(handler, task)  # type: ignore[arg-type]
     sync = SyncTask(task, claimed, asyncio.get_running_loop())
+    current_task.set(sync)
     return _PlainRun(handler, sync)  # type: ignore[arg-type]
 
 
