@@ -385,7 +385,7 @@ func walk(t *testing.T, visit func(path string)) {
 		switch {
 		case err != nil:
 			return fmt.Errorf("walk %s: %w", path, err)
-		case d.IsDir() && slices.Contains([]string{".git", "bin", "build", "dist", "parley-data"}, d.Name()):
+		case d.IsDir() && slices.Contains([]string{".git", "__pycache__", "bin", "build", "dist", "parley-data"}, d.Name()):
 			return fs.SkipDir
 		case !d.Type().IsRegular() || path == "parley" || path == ".git" || // a file in a worktree
 			slices.Contains([]string{".test", ".prof", ".out"}, filepath.Ext(path)):
