@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -34,11 +35,12 @@ type event struct {
 
 // driver is a running driver program, or one that has ended.
 type driver struct {
-	cmd            *exec.Cmd
-	stdout, stderr servertest.Output
-	done           chan struct{}
-	err            error // of the process, once done is closed
-	killed         bool
+	cmd    *exec.Cmd
+	stdout journal
+	stderr servertest.Output
+	done   chan struct{}
+	err    error // of the process, once done is closed
+	killed bool
 }
 
 // start starts the program with the environment of the contract.
@@ -58,30 +60,48 @@ func (p *program) start(t *testing.T, env ...string) *driver {
 		_ = d.cmd.Process.Kill()
 		<-d.done
 		if t.Failed() {
-			t.Logf("the driver printed:\n%s\nand logged:\n%s", d.stdout.Tail(3000), d.stderr.Tail(5000))
+			last := d.stdout.events[max(0, len(d.stdout.events)-20):]
+			t.Logf("the driver printed at the end:\n%+v\nand logged:\n%s", last, d.stderr.Tail(5000))
 		}
 	})
 	return d
 }
 
-// events returns the whole lines that the driver has printed so far.
-func (d *driver) events(t *testing.T) (out []event) {
-	t.Helper()
-	whole, _, _ := cutLast([]byte(d.stdout.String()), '\n')
-	for line := range bytes.Lines(whole) {
-		var e event
-		if err := json.Unmarshal(line, &e); err != nil {
-			t.Fatalf("the driver printed %q: %v", line, err)
-		}
-		out = append(out, e)
-	}
-	return out
+// journal parses the lines that a driver prints as they arrive.
+type journal struct {
+	mu     sync.Mutex
+	rest   []byte // of an unfinished line
+	events []event
+	err    error // of the first line that is not an event
 }
 
-// cutLast cuts s after the last separator.
-func cutLast(s []byte, separator byte) (before, after []byte, found bool) {
-	i := bytes.LastIndexByte(s, separator)
-	return s[:i+1], s[i+1:], i >= 0
+// Write implements io.Writer.
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.rest = append(j.rest, p...)
+	for {
+		line, rest, whole := bytes.Cut(j.rest, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		var e event
+		if err := json.Unmarshal(line, &e); err != nil && j.err == nil {
+			j.err = fmt.Errorf("the driver printed %q: %w", line, err)
+		}
+		j.events, j.rest = append(j.events, e), rest
+	}
+}
+
+// events returns what the driver has printed so far.
+func (d *driver) events(t *testing.T) []event {
+	t.Helper()
+	d.stdout.mu.Lock()
+	defer d.stdout.mu.Unlock()
+	if d.stdout.err != nil {
+		t.Fatal(d.stdout.err)
+	}
+	return d.stdout.events[:len(d.stdout.events):len(d.stdout.events)]
 }
 
 // count returns how many events of a kind the driver has printed, about one task or about all if
@@ -100,7 +120,7 @@ func (d *driver) count(t *testing.T, kind, uid string) (n int) {
 func (d *driver) await(t *testing.T, kind string, n int) event {
 	t.Helper()
 	await(t, fmt.Sprintf("%d events %q of the driver", n, kind), d.ended, func() bool { return d.count(t, kind, "") >= n })
-	all := d.events(t)
+	all := slices.Clone(d.events(t))
 	slices.Reverse(all)
 	return all[slices.IndexFunc(all, func(e event) bool { return e.Event == kind })]
 }

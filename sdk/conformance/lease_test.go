@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -83,25 +84,40 @@ func held(until <-chan struct{}) *fault {
 	}}
 }
 
-// refusedReport: a result arrives late, when another worker has completed the task. It changes
-// nothing, and the worker goes on.
+// pretend answers heartbeats in place of the server: the lease is fine, and the sender has sent these
+// messages.
+func pretend(texts ...string) *fault {
+	return &fault{"pretend", func(x *transfer) {
+		messages := []client.Message{}
+		for _, text := range texts {
+			messages = append(messages, client.Message{Role: client.RoleUser, ID: text, Parts: []client.Part{client.Text(text)}})
+		}
+		x.w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(x.w).Encode(client.WorkProgress{
+			State: client.TaskWorking, LeaseExpiresAt: time.Now().Add(time.Minute), Messages: messages, Seen: 1,
+		})
+	}}
+}
+
+// refusedReport: a worker does not notice that its lease has expired and another worker has
+// completed the task. Its result is refused and changes nothing, and the worker goes on.
 func refusedReport(t *testing.T, s *scene) {
-	release := make(chan struct{})
-	s.inject(first(results, held(release)))
+	s.inject(always(beats, pretend()))
 	late := s.hire(t, terms{lease: 2 * time.Second})
-	id := s.send(t, "echo once")
-	await(t, "the result", late.ended, func() bool { return s.faults(results) > 0 })
-	s.inject(always(anything, hang(release)))
+	id := s.send(t, "listen")
+	late.await(t, "start", 1)
 	s.expires(t, id)
 	second := s.hire(t, terms{direct: true})
-	s.completes(t, id, "once")
+	second.await(t, "start", 1)
+	s.say(t, id, "in time")
+	s.completes(t, id, "in time")
 	second.stop(t)
-	s.inject(nil)
-	close(release)
+	s.inject(first(beats, pretend("too late")))
 	s.completes(t, s.send(t, "echo next"), "next")
+	s.completes(t, id, "in time")
 	s.leases(t, id, task.LeaseExpired, task.LeaseDone)
-	if late.count(t, "start", "") != 2 {
-		t.Errorf("the first worker started %d handlers, want 2", late.count(t, "start", ""))
+	if n := len(s.seen(results)); n < 2 {
+		t.Errorf("the first worker reported %d results, want 2, one of them late", n)
 	}
 }
 

@@ -30,14 +30,11 @@ func slowLine(t *testing.T, s *scene) {
 	}
 }
 
-// closingConnections: the server closes half of the connections after a response, without
-// announcing it.
+// closingConnections: the server closes connections without announcing it, half of them after a
+// response, and some when the next request is on its way.
 func closingConnections(t *testing.T, s *scene) {
 	s.inject(func(*transfer) *fault {
-		if rand.N(2) == 0 {
-			return snap
-		}
-		return nil
+		return []*fault{snap, snap, sever, nil}[rand.N(4)]
 	})
 	s.hire(t, terms{concurrency: 4})
 	for i := range 30 {
