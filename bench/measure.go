@@ -68,14 +68,11 @@ func measureEngine(ctx context.Context, set settings, engine, program string) ([
 	return append(out, raw), nil
 }
 
-// addLoops adds the lines whose limit is a bare loop on the same PostgreSQL.
+// addLoops adds the lines whose limit is a bare loop on the same engine.
 func (w *world) addLoops(ctx context.Context, set settings, rows int, ids []string, out []line) ([]line, error) {
-	if w.engine != "postgres" {
-		return out, nil
-	}
-	query, err := w.addQueryLoop(ctx, set, rows, ids)
-	if err != nil {
-		return nil, err
+	query, err := w.comparePages(ctx, set, rows, ids)
+	if err != nil || w.engine != "postgres" {
+		return append(out, query), err
 	}
 	insert, err := w.addRowsLoop(ctx, set, rows)
 	return append(out, query, insert), err
@@ -131,13 +128,6 @@ func (w *world) measure(ctx context.Context, set settings, rows int) ([]line, er
 		progress("%s, %d rows, %s: %.0f/s, limit %.0f/s, ratio %.2f",
 			w.engine, rows, l.Name, l.Rate, l.LimitRate, l.Ratio)
 		out = append(out, l)
-		if l.Name == coldName {
-			if l, err = w.comparePage(ctx, set, l); err != nil {
-				return nil, fmt.Errorf("bare page query at %d rows: %w", rows, err)
-			}
-			progress("%s, %d rows, %s: ratio %.2f", w.engine, rows, l.Name, l.Ratio)
-			out = append(out, l)
-		}
 	}
 	return w.addLoops(ctx, set, rows, ids, out)
 }

@@ -17,7 +17,6 @@ const (
 	loopRows  = 64
 	rowsName  = "submit (limit: batched inserts of the same row)"
 	lifeName  = "task send → completed (limit: the same rows, batched)"
-	queryName = "list 20, uncached (limit: the bare query)"
 )
 
 // loop does the n-th part of the work of a bare program, and returns how many operations it was.
@@ -174,35 +173,6 @@ func (w *world) addRowsLoop(ctx context.Context, set settings, rows int) (line, 
 				return nil
 			})
 			return loopBatch, conn.SendBatch(ctx, &b).Close()
-		})
-	l.Rows = rows
-	return l, err
-}
-
-// addQueryLoop compares lists that are not cached with the bare query of as many rows.
-func (w *world) addQueryLoop(ctx context.Context, set settings, rows int, ids []string) (line, error) {
-	first, err := w.cursors(0)
-	if err != nil {
-		return line{}, err
-	}
-	votes := &job{Addr: w.addr, Callers: 1, Requests: w.votes(ids), Rate: trickle}
-	j := job{Addr: w.addr, Callers: callers, Requests: first}
-	l, err := besideLoop(ctx, set, queryName, w.data[1], votes, j, callers,
-		func(ctx context.Context, conn *pgx.Conn, n int64) (int, error) {
-			found, err := conn.Query(ctx, `SELECT id, title, problem, suggested_fix, category, priority, status,
-					submitted_by, submitted_at, updated_at, votes_for, votes_against, version
-				FROM proposals WHERE org_id = $1 AND status = 'open' AND priority = 1 AND id < $2
-				ORDER BY org_id, status, priority DESC, id DESC LIMIT 20`, org, ids[int(n)%len(ids)])
-			if err != nil {
-				return 0, err
-			}
-			for found.Next() {
-				if _, err := found.Values(); err != nil {
-					found.Close()
-					return 0, err
-				}
-			}
-			return 1, found.Err()
 		})
 	l.Rows = rows
 	return l, err

@@ -44,7 +44,7 @@ var targets = map[string]map[string]float64{
 		oldSends: leastOld, oldWork: leastOld,
 	},
 	"postgres": {
-		listName: 0.6, freshName: 0.35, pageQueryName: 0.5, queryName: 0.5, deepName: 1 / slack, pageName: 0.25,
+		listName: 0.6, freshName: 0.35, pageQueryName: 0.5, deepName: 1 / slack, pageName: 0.25,
 		getName: 0.35, voteName: 0.12, rowsName: 0.5, feedName: 1,
 		taskSends: 1.5, taskGets: 0.4, lifeName: 0.5,
 		oldSends: leastOld, oldWork: leastOld,
@@ -164,9 +164,17 @@ func (r *report) print(out io.Writer) error {
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "engine\trows\tcallers\tparley/s\tlimit/s\tratio\tp50 µs\tp99 µs\ttarget\t\t  what")
 	for _, l := range r.Lines {
-		fmt.Fprintf(tw, "%s\t%s\t%d\t%.0f\t%.0f\t%.2f\t%.0f\t%.0f\t%s\t%s\t  %s\n",
-			l.Engine, strconv.Itoa(l.Rows), l.Callers, l.Rate, l.LimitRate, l.Ratio, l.P50, l.P99,
-			l.Target, l.Verdict, l.Name)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t  %s\n",
+			l.Engine, number(float64(l.Rows), 0), number(float64(l.Callers), 0), number(l.Rate, 0), number(l.LimitRate, 0),
+			number(l.Ratio, 2), number(l.P50, 0), number(l.P99, 0), l.Target, l.Verdict, l.Name)
 	}
 	return tw.Flush()
+}
+
+// number is empty for 0, which stands for "does not apply".
+func number(v float64, decimals int) string {
+	if v == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'f', decimals, 64)
 }
