@@ -93,7 +93,10 @@ var quoted = map[string]map[string][]string{
 	"docs/clients.md": {
 		"go":     {"examples/client/main.go", "examples/a2a-go/main.go"},
 		"js":     {"examples/a2a-js/v1.mjs", "examples/a2a-js/v03.mjs"},
-		"python": {"examples/a2a-python/v1.py", "examples/a2a-python/v03.py", "examples/a2a-python/adk.py"},
+		"python": {
+			"sdk/python/examples/client.py",
+			"examples/a2a-python/v1.py", "examples/a2a-python/v03.py", "examples/a2a-python/adk.py",
+		},
 		"java":   {"examples/a2a-java/src/main/java/Main.java"},
 	},
 	"docs/events.md": {

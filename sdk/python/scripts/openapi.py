@@ -209,7 +209,7 @@ def resolve(document: Schema, schema: Schema) -> Schema:
 def type_of(schema: Schema, *, prefix: str = "", keep_null: bool = True) -> str:
     """Return the Python type of a schema. Arguments may be any sequence or mapping."""
     if "$ref" in schema:
-        return prefix + schema["$ref"].rsplit("/", 1)[1]
+        return prefix + str(schema["$ref"]).rsplit("/", 1)[1]
     if choices := schema.get("oneOf") or schema.get("anyOf"):
         names = [type_of(c, prefix=prefix, keep_null=keep_null) for c in choices]
         return " | ".join(dict.fromkeys(n for n in names if keep_null or n != "None"))
