@@ -15,10 +15,10 @@ import (
 // serverRestart: the server is killed and started again while handlers run. They finish under their
 // first lease.
 func serverRestart(t *testing.T, s *scene) {
-	d := s.hire(t, terms{concurrency: 2})
+	d := s.hire(t, terms{concurrency: 3}) // one claims while two work
 	sleeps, grows := s.send(t, "sleep 2000 slept"), s.send(t, "grow 8 250")
 	d.await(t, "start", 2)
-	s.restart(t)
+	s.restart(t, time.Second)
 	s.completes(t, sleeps, "slept")
 	s.completes(t, grows, "1;2;3;4;5;6;7;8;")
 	s.executedOnce(t, sleeps)
@@ -26,11 +26,13 @@ func serverRestart(t *testing.T, s *scene) {
 	s.completes(t, s.send(t, "echo after"), "after")
 }
 
-// restart kills the server and starts it again. Meanwhile the worker's connections are refused.
-func (s *scene) restart(t *testing.T) {
+// restart kills the server and starts it again after the outage. Meanwhile the worker's connections
+// are refused.
+func (s *scene) restart(t *testing.T, outage time.Duration) {
 	t.Helper()
 	s.proxy.down()
 	s.site.kill()
+	time.Sleep(outage)
 	s.site.start(t)
 	s.proxy.up(t)
 }
@@ -62,7 +64,7 @@ func manyTasks(t *testing.T, s *scene) {
 	for i := range kills {
 		goal := tasks * (i + 1) / (kills + 1)
 		await(t, fmt.Sprintf("%d handlers", goal), d.ended, func() bool { return d.count(t, "end", "") >= goal })
-		s.restart(t)
+		s.restart(t, 0)
 	}
 	sending.Wait()
 	await(t, "the end of all tasks", d.ended, func() bool { return d.count(t, "end", "") >= tasks && s.open(t) == 0 })
