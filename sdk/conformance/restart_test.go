@@ -43,7 +43,7 @@ func manyTasks(t *testing.T, s *scene) {
 	const senders = 8
 	tasks, kills := fromEnv(t, "PARLEY_SDK_TASKS", 300), fromEnv(t, "PARLEY_SDK_KILLS", 2)
 	began := time.Now()
-	d := s.hire(t, terms{concurrency: 32, lease: 3 * time.Second})
+	d := s.hire(t, terms{concurrency: 32, lease: 5 * time.Second})
 	ids := make(chan string, tasks)
 	for i := range tasks {
 		s.sent = append(s.sent, fmt.Sprintf("task-%d", i))
