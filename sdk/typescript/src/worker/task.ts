@@ -1,0 +1,190 @@
+import type { ClaimedTask, FrictionOutcome, FrictionReport, WorkReport } from "../api.js";
+import type { FrictionReporter } from "../client/friction.js";
+import { decodeMessage, partsOf, textOf, type Content, type Message, type Part } from "../content.js";
+import { ParleyError } from "../errors.js";
+import type { Lease } from "./lease.js";
+import type { Trace } from "./leases.js";
+import { artifactOf, messageOf, type ArtifactOptions } from "./report.js";
+import { ArtifactStream } from "./stream.js";
+
+/** Ends a run of a handler that has asked a question; see Task.ask. Do not catch it. */
+export class TaskSuspendedError extends ParleyError {
+  override name = "TaskSuspendedError";
+
+  constructor() {
+    super("the task waits for its sender; the handler runs again when the answer has arrived");
+  }
+}
+
+/** A task that this worker has a lease for. Reports arrive in the order of the calls. */
+export class Task implements FrictionReporter {
+  /** The platform's id; the same for every attempt. */
+  readonly id: string;
+  /** Groups tasks of the sender. */
+  readonly contextId: string;
+  /** Org, kind and id of the sender, such as acme/user:ada. */
+  readonly sender: string;
+  /** The sender's id of the task. */
+  readonly senderTaskId: string;
+  /** From 1; more than 1 if an earlier worker was lost. */
+  readonly attempt: number;
+  /** The latest message of the sender. */
+  readonly message: Message;
+  /** The whole conversation, oldest first, including message. */
+  readonly history: readonly Message[];
+  /** Metadata of the sender's latest request that had any. */
+  readonly metadata: Readonly<Record<string, unknown>> | undefined;
+  /** Media types that the sender accepts; empty: unknown. */
+  readonly acceptedOutputModes: readonly string[];
+  /** The trace that the task belongs to. */
+  readonly trace: Trace;
+
+  readonly #lease: Lease;
+  readonly #friction: FrictionReporter;
+  readonly #chunks = new Map<string, Part[]>(); // of growing artifacts, by id
+  #asked = 0; // position in the history after the last answer
+
+  /** @internal */
+  constructor(claimed: ClaimedTask, lease: Lease, friction: FrictionReporter) {
+    this.id = claimed.id;
+    this.contextId = claimed.context_id;
+    this.sender = claimed.sender;
+    this.senderTaskId = claimed.sender_task_id;
+    this.attempt = claimed.attempt;
+    this.message = decodeMessage(claimed.message);
+    this.history = claimed.history.map(decodeMessage);
+    this.metadata = claimed.metadata ?? undefined;
+    this.acceptedOutputModes = claimed.accepted_output_modes;
+    this.trace = lease.trace;
+    this.#lease = lease;
+    this.#friction = friction;
+  }
+
+  /** The text of the sender's latest message. */
+  get text(): string {
+    return textOf(this.message);
+  }
+
+  /**
+   * Is aborted when there is no use in continuing. Its reason says why: a TaskCanceledError, a
+   * LeaseLostError or a WorkerStoppingError.
+   */
+  get signal(): AbortSignal {
+    return this.#lease.signal;
+  }
+
+  /** Tells the sender how the work proceeds. */
+  progress(content: Content): Promise<void> {
+    return this.#report({ status: "working", message: messageOf(content) });
+  }
+
+  /** Delivers an output. It replaces an earlier one with the same id. */
+  artifact(content: Content, options: ArtifactOptions & { id?: string } = {}): Promise<void> {
+    if (options.id !== undefined) this.#chunks.delete(options.id);
+    return this.#report({ artifacts: [artifactOf(partsOf(content), options)] });
+  }
+
+  /**
+   * Delivers a further chunk of an output: it is added to those of earlier calls in this run of the
+   * handler. The first chunk restarts the artifact, so that a second attempt does not continue the text of
+   * a lost one.
+   */
+  append(id: string, content: Content, options: ArtifactOptions & { lastChunk?: boolean } = {}): Promise<void> {
+    const parts = partsOf(content);
+    const earlier = this.#chunks.get(id);
+    this.#chunks.set(id, [...(earlier ?? []), ...parts]);
+    return this.#lease.report(
+      false,
+      (unsure) => {
+        // Appending again could duplicate the chunk; send the whole artifact instead.
+        const whole = unsure && earlier !== undefined;
+        const chunk = artifactOf(whole ? [...earlier, ...parts] : parts, { ...options, id });
+        if (earlier !== undefined && !whole) chunk.append = true;
+        return { artifacts: [chunk] };
+      },
+      this.signal,
+    );
+  }
+
+  /** Returns an artifact that grows as it is written to. */
+  stream(id: string, options: ArtifactOptions = {}): ArtifactStream {
+    return new ArtifactStream((parts, lastChunk) => this.append(id, parts, { ...options, lastChunk }));
+  }
+
+  /** Completes the task. The content, if any, becomes its last artifact. */
+  complete(content?: Content, options: ArtifactOptions = {}): Promise<void> {
+    const artifacts = content === undefined ? {} : { artifacts: [artifactOf(partsOf(content), options)] };
+    return this.#end({ status: "completed", ...artifacts });
+  }
+
+  /**
+   * Completes the task with a message as the whole result. A client of A2A that waits for the task gets
+   * the message instead of the task.
+   */
+  reply(content: Content): Promise<void> {
+    return this.#end({ status: "completed", message: messageOf(content), reply: true });
+  }
+
+  /** Ends the task as failed. */
+  fail(reason: Content): Promise<void> {
+    return this.#end({ status: "failed", message: messageOf(reason) });
+  }
+
+  /** Ends the task as rejected: the agent does not do such tasks. */
+  reject(reason: Content): Promise<void> {
+    return this.#end({ status: "rejected", message: messageOf(reason) });
+  }
+
+  /**
+   * Asks the sender a question and returns the text of the answer.
+   *
+   * The task waits without a worker. When the answer has arrived, the handler runs again from its
+   * beginning, maybe in another process, and the same question returns the answer at once. So ask before
+   * side effects, ask each question with the same text, and do not catch the TaskSuspendedError that ends
+   * the first run.
+   */
+  async ask(question: Content): Promise<string> {
+    const answer = this.#answerTo(textOf({ parts: partsOf(question) }));
+    if (answer) return textOf(answer);
+    await this.#end({ status: "input-required", message: messageOf(question) });
+    throw new TaskSuspendedError();
+  }
+
+  /** Tells the sender which authorization the agent needs. The handler runs again as after ask. */
+  async askForAuth(what: Content): Promise<Message> {
+    const answer = this.#answerTo(textOf({ parts: partsOf(what) }));
+    if (answer) return answer;
+    await this.#end({ status: "auth-required", message: messageOf(what) });
+    throw new TaskSuspendedError();
+  }
+
+  /** Iterates over further messages that the sender sends while the handler runs. */
+  async *turns(): AsyncGenerator<Message, void, undefined> {
+    yield* this.#lease.turns;
+  }
+
+  /**
+   * Reports what got in the agent's way; see FrictionService.report. The task is the occurrence, unless
+   * the report has one: a second attempt of the same task counts once.
+   */
+  reportFriction(report: FrictionReport): Promise<FrictionOutcome> {
+    return this.#friction.reportFriction({ occurrence: this.id, ...report });
+  }
+
+  /** Returns the first message of the sender after the question, if it was asked. */
+  #answerTo(question: string): Message | undefined {
+    const asked = this.history.findIndex((m, i) => i >= this.#asked && m.role === "agent" && textOf(m) === question);
+    const answered = asked < 0 ? -1 : this.history.findIndex((m, i) => i > asked && m.role === "user");
+    if (answered < 0) return undefined;
+    this.#asked = answered + 1;
+    return this.history[answered];
+  }
+
+  #report(report: WorkReport): Promise<void> {
+    return this.#lease.report(false, () => report, this.signal);
+  }
+
+  #end(report: WorkReport): Promise<void> {
+    return this.#lease.report(true, () => report, this.signal);
+  }
+}

@@ -1,0 +1,371 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { after, before, describe, it, type TestContext } from "node:test";
+import {
+  ApiError,
+  data,
+  file,
+  isTerminal,
+  LeaseLostError,
+  ParleyError,
+  resultOf,
+  TaskCanceledError,
+  TaskFinishedError,
+  textOf,
+  Worker,
+  WorkerStoppingError,
+  type AgentClient,
+  type DirectMessage,
+  type Handler,
+  type TaskSnapshot,
+  type WorkerOptions,
+} from "@parley/sdk";
+import { startProxy } from "./proxy.js";
+import { drain, quiet, Server, startWorker, until } from "./server.js";
+
+describe("Worker", () => {
+  let server: Server;
+  let agents = 0;
+  const cleanups: (() => Promise<void> | void)[] = [];
+  before(async () => {
+    server = await Server.start({ after: (f) => cleanups.push(f as () => Promise<void>) });
+  });
+  after(async () => {
+    for (const cleanup of cleanups) await cleanup();
+  });
+
+  /** Makes an agent with a worker. */
+  async function employ(
+    t: TestContext,
+    handler: Handler,
+    options: Partial<WorkerOptions> = {},
+  ): Promise<{ agent: AgentClient; key: string; id: string; worker: Worker; stopped: Promise<void> }> {
+    const id = `agent-${String(++agents)}`;
+    const key = await server.agent(id, "svc:tasks:write");
+    const running = startWorker(t, { url: server.url, key, agent: id, ...options }, handler);
+    return { agent: server.client.agent(id), key, id, ...running };
+  }
+
+  /** Sends a task and waits until it rests. */
+  async function ask(agent: AgentClient, text: string): Promise<TaskSnapshot> {
+    const task = await agent.send(text);
+    await drain(agent.subscribe(task.id));
+    return agent.get(task.id);
+  }
+
+  it("completes a task with what the handler returns", async (t) => {
+    const { agent } = await employ(t, (task) => `You said: ${task.text}`);
+    const task = await ask(agent, "hello");
+    assert.equal(task.status.state, "completed");
+    assert.equal(resultOf(task), "You said: hello");
+  });
+
+  it("delivers parts of all kinds", async (t) => {
+    const bytes = new Uint8Array([0, 1, 254, 255]);
+    const { agent } = await employ(t, () => [data({ n: 1 }), file("a.bin", "application/octet-stream", bytes)]);
+    const [numbers, binary] = (await ask(agent, "go")).artifacts[0]?.parts ?? [];
+    assert.ok(numbers?.kind === "data" && binary?.kind === "file");
+    assert.deepEqual(numbers.data, { n: 1 });
+    assert.deepEqual(binary.bytes, bytes);
+    assert.equal(binary.name, "a.bin");
+  });
+
+  it("receives files", async (t) => {
+    const { agent } = await employ(t, ({ message: { parts } }) => {
+      const [part] = parts;
+      return part?.kind === "file" ? new TextDecoder().decode(part.bytes) : "no file";
+    });
+    const sent = await agent.send(file("a.txt", "text/plain", new TextEncoder().encode("content")), {
+      waitSeconds: 30,
+    });
+    assert.equal(resultOf(sent), "content");
+  });
+
+  it("fails a task whose handler throws", async (t) => {
+    const { agent } = await employ(t, () => {
+      throw new Error("no such order");
+    });
+    const task = await ask(agent, "go");
+    assert.equal(task.status.state, "failed");
+    assert.equal(textOf(task.status.message), "no such order");
+  });
+
+  it("streams the artifact of an async generator", async (t) => {
+    const { agent } = await employ(t, async function* (task) {
+      for (const word of task.text.split(" ")) yield `${word} `;
+      await task.progress("almost done");
+    });
+    let chunks = "";
+    let appended = false;
+    for await (const event of agent.stream("one two three")) {
+      if (event.artifact) chunks += textOf(event.artifact, "");
+      appended ||= event.append;
+    }
+    assert.equal(chunks, "one two three ");
+    assert.ok(appended, "the artifact did not grow");
+  });
+
+  it("asks a question, and runs again with the answer", async (t) => {
+    const runs: number[] = [];
+    const { agent } = await employ(t, async (task) => {
+      runs.push(task.history.length);
+      const city = await task.ask("Which city?");
+      const day = await task.ask("Which day?");
+      return `${city} on ${day}`;
+    });
+    const task = await ask(agent, "book a room");
+    assert.equal(task.status.state, "input-required");
+    assert.equal(textOf(task.status.message), "Which city?");
+    const again = await agent.send("Oslo", { id: task.id, waitSeconds: 30 });
+    assert.equal(textOf(again.status.message), "Which day?");
+    const done = await agent.send("Monday", { id: task.id, waitSeconds: 30 });
+    assert.equal(resultOf(done), "Oslo on Monday");
+    assert.equal(runs.length, 3);
+  });
+
+  it("rejects and replies", async (t) => {
+    const { agent } = await employ(t, (task) =>
+      task.text === "no" ? task.reject("not mine") : task.reply("a message"),
+    );
+    assert.equal((await ask(agent, "no")).status.state, "rejected");
+    const replied = await ask(agent, "yes");
+    assert.equal(replied.status.state, "completed");
+    assert.equal(textOf(replied.status.message), "a message");
+  });
+
+  it("passes further messages of the sender on", async (t) => {
+    const { agent } = await employ(t, async (task) => {
+      for await (const turn of task.turns()) return `then ${textOf(turn)}`;
+      return "none";
+    });
+    const task = await agent.send("first");
+    await until("the task is at work", async () => (await agent.get(task.id)).status.state === "working");
+    await agent.send("second", { id: task.id });
+    await drain(agent.subscribe(task.id));
+    assert.equal(resultOf(await agent.get(task.id)), "then second");
+  });
+
+  it("aborts the signal of a canceled task within two seconds", async (t) => {
+    let canceledAt = 0;
+    let why: unknown;
+    const { agent } = await employ(t, async (task) => {
+      await once(task.signal, "abort");
+      why = task.signal.reason;
+      canceledAt = Date.now();
+    });
+    const task = await agent.send("stay");
+    await until("the task is at work", async () => (await agent.get(task.id)).status.state === "working");
+    const before = Date.now();
+    await agent.cancel(task.id);
+    await until("the handler was told", () => canceledAt > 0);
+    assert.ok(canceledAt - before < 2500, `took ${String(canceledAt - before)} ms`);
+    assert.ok(why instanceof TaskCanceledError);
+  });
+
+  it("refuses a second result", async (t) => {
+    let refusal: unknown;
+    const { agent } = await employ(t, async (task) => {
+      await task.complete("first");
+      await task.complete("second").catch((error: unknown) => (refusal = error));
+    });
+    assert.equal(resultOf(await ask(agent, "go")), "first");
+    await until("the second result is refused", () => refusal instanceof TaskFinishedError);
+  });
+
+  it("runs as many handlers at a time as its concurrency", async (t) => {
+    let running = 0;
+    let most = 0;
+    const { agent } = await employ(
+      t,
+      async () => {
+        most = Math.max(most, ++running);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        running--;
+      },
+      { concurrency: 4 },
+    );
+    const tasks = await Promise.all(Array.from({ length: 20 }, () => agent.send("go")));
+    await until("all tasks are completed", async () => {
+      const states = await Promise.all(tasks.map(({ id }) => agent.get(id)));
+      return states.every(({ status }) => status.state === "completed");
+    });
+    assert.equal(most, 4);
+  });
+
+  it("keeps the lease of a long task", async (t) => {
+    let runs = 0;
+    const { agent } = await employ(
+      t,
+      async () => {
+        runs++;
+        await new Promise((resolve) => setTimeout(resolve, 2500));
+        return "done";
+      },
+      { leaseSeconds: 1 },
+    );
+    assert.equal(resultOf(await ask(agent, "go")), "done");
+    assert.equal(runs, 1);
+  });
+
+  it("loses the lease when the server cannot be reached for its length", async (t) => {
+    let down = false;
+    let why: unknown;
+    const url = await startProxy(t, server.url, () => (down ? "request" : undefined));
+    const { agent } = await employ(
+      t,
+      async (task) => {
+        if (task.attempt > 1) return "second attempt";
+        down = true;
+        await once(task.signal, "abort");
+        why = task.signal.reason;
+        down = false;
+        return "too late";
+      },
+      { url, leaseSeconds: 1 },
+    );
+    assert.equal(resultOf(await ask(agent, "go")), "second attempt");
+    assert.ok(why instanceof LeaseLostError);
+  });
+
+  it("hands unfinished tasks back when it stops", async (t) => {
+    let why: unknown;
+    let begun = false;
+    const { agent, worker, stopped, key, id } = await employ(t, async (task) => {
+      begun = true;
+      await once(task.signal, "abort");
+      why = task.signal.reason;
+    });
+    const task = await agent.send("stay");
+    await until("the handler has begun", () => begun);
+    worker.stop();
+    await stopped;
+    assert.ok(why instanceof WorkerStoppingError);
+    startWorker(t, { url: server.url, key, agent: id }, ({ attempt }) => `attempt ${String(attempt)}`);
+    await drain(agent.subscribe(task.id));
+    assert.equal(resultOf(await agent.get(task.id)), "attempt 1");
+  });
+
+  it("completes each task once although responses are lost", async (t) => {
+    let reports = 0;
+    const url = await startProxy(t, server.url, (_, path) => {
+      if (!/\/(work|leases)/.test(path)) return undefined;
+      return (["response", undefined, "request", undefined] as const)[reports++ % 4];
+    });
+    const runs = new Map<string, number>();
+    const { agent } = await employ(
+      t,
+      async (task) => {
+        runs.set(task.id, (runs.get(task.id) ?? 0) + 1);
+        await task.append("log", "one ");
+        await task.append("log", "two ");
+        await task.append("log", "three");
+      },
+      { url, concurrency: 3, leaseSeconds: 5 }, // tasks of a lost response come back when their lease expires
+    );
+    const tasks = await Promise.all(Array.from({ length: 6 }, () => agent.send("go")));
+    for (const { id } of tasks) {
+      await drain(agent.subscribe(id));
+      const { status, artifacts } = await agent.get(id);
+      assert.equal(status.state, "completed");
+      assert.equal(artifacts.map((artifact) => textOf(artifact, "")).join(), "one two three");
+    }
+    assert.deepEqual([...runs.values()], [1, 1, 1, 1, 1, 1]);
+  });
+
+  it("ends when the server refuses it permanently", async (t) => {
+    const { stopped } = startWorker(t, { url: server.url, key: "parley_wrong", agent: "nobody" }, () => undefined);
+    await assert.rejects(stopped, (error) => error instanceof ApiError && error.status === 401);
+  });
+
+  it("refuses an invalid configuration", () => {
+    const make = (options: Partial<WorkerOptions>) => () =>
+      new Worker({ url: server.url, key: "k", agent: "a", logger: quiet, ...options }, () => undefined);
+    assert.throws(make({ agent: "" }), /agent: is required/);
+    assert.throws(make({ key: "" }), /key: is required/);
+    assert.throws(make({ concurrency: 0 }), /concurrency: must be from 1/);
+    assert.throws(make({ leaseSeconds: 0.5 }), /leaseSeconds/);
+    assert.throws(make({ url: "parley.example" }), ParleyError);
+  });
+
+  it("receives direct messages once", async (t) => {
+    const received: DirectMessage[] = [];
+    const { agent } = await employ(t, () => undefined, { onMessage: (message) => received.push(message) });
+    await agent.message("good morning");
+    await agent.message("good night");
+    await until("both messages", () => received.length === 2);
+    await ask(agent, "a task");
+    assert.deepEqual(
+      received.map(({ message }) => textOf(message)),
+      ["good morning", "good night"],
+    );
+  });
+
+  it("files a proposal with the third friction of its tasks", async (t) => {
+    const { agent, id } = await employ(t, async (task) => {
+      const { count } = await task.reportFriction({
+        fingerprint: `${id}:units`,
+        title: "Orders lack units",
+        category: "process",
+        problem: "An order without units cannot be priced.",
+        evidence: task.text,
+      });
+      return String(count);
+    });
+    for (const count of ["1", "2", "3"]) assert.equal(resultOf(await ask(agent, "5 of tea")), count);
+    const { proposal_id } = await server.client.friction.get(`${id}:units`);
+    assert.equal((await server.client.proposals.get(proposal_id ?? "")).submitted_by, `agent:${id}`);
+  });
+
+  it("continues after the server was killed", async (t) => {
+    const own = await Server.start(t);
+    const key = await own.agent("phoenix");
+    let release: () => void = () => undefined;
+    const working = new Promise<void>((begun) => {
+      startWorker(t, { url: own.url, key, agent: "phoenix", concurrency: 2 }, async (task) => {
+        if (task.text !== "long") return "short";
+        await new Promise<void>((resolve) => {
+          release = resolve;
+          begun();
+        });
+        return "survived";
+      });
+    });
+    const agent = own.client.agent("phoenix");
+    const task = await agent.send("long");
+    const events = agent.subscribe(task.id);
+    await working;
+    await own.restart();
+    release();
+    await drain(events);
+    assert.equal(resultOf(await agent.get(task.id)), "survived");
+    assert.equal(resultOf(await ask(agent, "short")), "short");
+  });
+
+  it("stops on SIGTERM and hands its task back", async () => {
+    const key = await server.agent("sigterm");
+    const script = `
+      import { Worker } from "@parley/sdk";
+      const options = { url: process.env.URL, key: process.env.KEY, agent: "sigterm", graceSeconds: 0 };
+      const worker = new Worker(options, async (task) => {
+        console.log("begun");
+        await new Promise((resolve) => task.signal.addEventListener("abort", resolve));
+      });
+      await worker.run();
+      console.log("ended");`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+      env: { ...process.env, URL: server.url, KEY: key },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let said = "";
+    child.stdout.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    const task = await server.client.agent("sigterm").send("stay");
+    await until("the handler has begun", () => said.includes("begun"));
+    child.kill("SIGTERM");
+    const [code] = (await once(child, "exit")) as [number];
+    assert.equal(code, 0);
+    assert.match(said, /handed a task back[^]*ended/);
+    const { status } = await server.client.agent("sigterm").get(task.id);
+    assert.ok(!isTerminal(status.state));
+  });
+});
