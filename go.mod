@@ -2,6 +2,8 @@ module github.com/parley-dev/parley
 
 go 1.26.0
 
+ignore node_modules // npm packages may have Go files
+
 require (
 	code.dny.dev/ssrf v0.3.0
 	github.com/KimMachineGun/automemlimit v1.0.1

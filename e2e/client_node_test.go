@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-dev/parley/internal/nodetest"
 	"github.com/parley-dev/parley/internal/servertest"
 )
 
@@ -28,21 +28,8 @@ func nodePackages(t *testing.T, from string) string {
 var installed sync.Map // folder → func() (string, error)
 
 func installPackages(from string) (string, error) {
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return "", fmt.Errorf("%s is not installed, and the JavaScript clients need it: make deps, or apt-get install nodejs npm", program)
-		}
-	}
 	dir := filepath.Join(filepath.Dir(program), "node", from) // TestMain removes it
-	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
-		return "", err
-	}
-	install := exec.Command("npm", "ci", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund")
-	install.Dir = dir
-	if out, err := install.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("npm ci in %s: %w\n%s", from, err, out)
-	}
-	return dir, nil
+	return dir, nodetest.Install(from, dir)
 }
 
 // TestJavaScriptClients runs the scripts of clients/js, each of which makes every

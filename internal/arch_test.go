@@ -84,7 +84,7 @@ var apart = map[string][]string{
 
 // tools are outside the layers. Only tests and benchmarks import them.
 var tools = []string{
-	"internal/apptest", "internal/errs/errstest", "internal/idptest", "internal/orgtest", "internal/pgtest",
+	"internal/apptest", "internal/errs/errstest", "internal/idptest", "internal/nodetest", "internal/orgtest", "internal/pgtest",
 	"internal/servertest",
 }
 
@@ -378,6 +378,9 @@ func nested(path string) bool {
 	return false
 }
 
+// notOurs are the directories that programs make.
+var notOurs = []string{".git", "__pycache__", "bin", "build", "dist", "node_modules", "parley-data"}
+
 // walk calls visit for each file of the repository; what .gitignore keeps out is skipped.
 func walk(t *testing.T, visit func(path string)) {
 	t.Helper()
@@ -385,7 +388,7 @@ func walk(t *testing.T, visit func(path string)) {
 		switch {
 		case err != nil:
 			return fmt.Errorf("walk %s: %w", path, err)
-		case d.IsDir() && slices.Contains([]string{".git", "__pycache__", "bin", "build", "dist", "parley-data"}, d.Name()):
+		case d.IsDir() && slices.Contains(notOurs, d.Name()):
 			return fs.SkipDir
 		case !d.Type().IsRegular() || path == "parley" || path == ".git" || // a file in a worktree
 			slices.Contains([]string{".test", ".prof", ".out"}, filepath.Ext(path)):
