@@ -16,7 +16,7 @@ const (
 	cliffMost = 10_000 // µs of the store for any list
 	// cliffAgain is the time from which a list is measured again: most such times are other load.
 	cliffAgain = cliffMost / 2
-	cliffTimes = 5
+	cliffTimes = 7
 )
 
 // measureCliff lists an org of the largest size with every combination of filters, sort and page by
@@ -71,7 +71,8 @@ func measureCliff(ctx context.Context, set settings, engine string) ([]cost, err
 }
 
 // timeLists returns how long each list takes, in microseconds. Those that seem slow are measured again,
-// with others in between: most of them met other load.
+// with others in between, and the shortest time counts: a list does the same work each time, and other
+// load only adds to it.
 func (s *openedStore) timeLists(ctx context.Context, lists []proposal.Filter) ([]float64, error) {
 	once := func(f proposal.Filter) (float64, error) {
 		begun := time.Now()
@@ -80,27 +81,25 @@ func (s *openedStore) timeLists(ctx context.Context, lists []proposal.Filter) ([
 		}
 		return float64(time.Since(begun).Nanoseconds()) / 1000, nil
 	}
-	took, again := make([]float64, len(lists)), map[int][]float64{}
+	took := make([]float64, len(lists))
+	var again []int
 	for i, f := range lists {
 		us, err := once(f)
 		if err != nil {
 			return nil, err
 		}
 		if took[i] = us; us >= cliffAgain {
-			again[i] = nil
+			again = append(again, i)
 		}
 	}
 	for range cliffTimes {
-		for i := range again {
+		for _, i := range again {
 			us, err := once(lists[i])
 			if err != nil {
 				return nil, err
 			}
-			again[i] = append(again[i], us)
+			took[i] = min(took[i], us)
 		}
-	}
-	for i, times := range again {
-		took[i] = median(times)
 	}
 	return took, nil
 }
