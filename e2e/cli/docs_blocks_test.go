@@ -91,13 +91,13 @@ var quoted = map[string]map[string][]string{
 	"README.md":   {"go": {"examples/go/main.go"}, "python": {"examples/python/worker.py"}},
 	"docs/a2a.md": {"go": {"e2e/client_push_test.go"}, "js": {"examples/a2a-js/receiver.mjs"}},
 	"docs/clients.md": {
-		"go":     {"examples/client/main.go", "examples/a2a-go/main.go"},
-		"js":     {"examples/a2a-js/v1.mjs", "examples/a2a-js/v03.mjs"},
+		"go": {"examples/client/main.go", "examples/a2a-go/main.go"},
+		"js": {"examples/a2a-js/v1.mjs", "examples/a2a-js/v03.mjs"},
 		"python": {
 			"sdk/python/examples/client.py",
 			"examples/a2a-python/v1.py", "examples/a2a-python/v03.py", "examples/a2a-python/adk.py",
 		},
-		"java":   {"examples/a2a-java/src/main/java/Main.java"},
+		"java": {"examples/a2a-java/src/main/java/Main.java"},
 	},
 	"docs/events.md": {
 		"go":     {"examples/events/main.go", "examples/webhook-go/main.go"},
