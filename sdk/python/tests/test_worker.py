@@ -12,6 +12,7 @@ from parley import (
     APIError,
     AsyncClient,
     AuthenticationError,
+    Client,
     ConfigurationError,
     DataPart,
     DirectMessage,
@@ -317,6 +318,29 @@ async def test_a_cancelled_worker_stops_without_grace(agent: Agent, sender: Asyn
     with pytest.raises(asyncio.CancelledError):
         await serving
     assert time.monotonic() - began < 5
+
+
+async def test_a_stop_before_the_start_is_not_lost(agent: Agent) -> None:
+    worker = agent.worker()
+    worker.handler(_nothing)
+    worker.stop()
+    await asyncio.wait_for(worker.serve(), 20)
+
+
+def test_a_worker_runs_outside_of_the_main_thread(agent: Agent, client: Client) -> None:
+    worker = agent.worker()
+
+    @worker.handler
+    async def handle(task: Task) -> str:
+        return "done"
+
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    try:
+        assert client.agent(agent.id).send("x", wait=20).text == "done"
+    finally:
+        worker.stop()
+        thread.join()
 
 
 async def test_the_worker_survives_a_restart_of_the_server(own_server: Server) -> None:

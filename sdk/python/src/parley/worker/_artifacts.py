@@ -65,6 +65,7 @@ class ArtifactWriter:
             await self._drain()
         if self._flush is None:
             self._flush = asyncio.create_task(self._flush_buffer())
+            self._flush.add_done_callback(_retrieve)
         await asyncio.sleep(0)
 
     async def _flush_buffer(self) -> None:
@@ -122,6 +123,12 @@ class ArtifactWriter:
             await self.close()
         elif self._flush is not None:
             self._flush.cancel()
+
+
+def _retrieve(flush: asyncio.Task[None]) -> None:
+    """Look at the error, which asyncio would log if the handler ended before it came up."""
+    if not flush.cancelled():
+        flush.exception()
 
 
 class SyncArtifactWriter:

@@ -6,8 +6,9 @@ import asyncio
 import os
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TypeVar, overload
 
 import httpx
@@ -85,8 +86,8 @@ class Worker:
         self._http_client = http_client
         self._handler: Handler | None = None
         self._on_message: MessageHandler | None = None
-        self._client: AsyncClient | None = None
         self._shift: tuple[Shift, asyncio.AbstractEventLoop] | None = None
+        self._stop_requested = False
 
     @property
     def agent(self) -> str:
@@ -112,11 +113,13 @@ class Worker:
 
         Handlers may finish for the grace period. Then they are interrupted, and their tasks go back
         to the queue, which does not count as an attempt. A second signal ends the process at once.
+        Outside of the main thread, where Python has no signals, call `stop`.
         """
         asyncio.run(self._run_until_signal())
 
     async def _run_until_signal(self) -> None:
-        with _signals(self.stop):
+        main = threading.current_thread() is threading.main_thread()
+        with _signals(self.stop) if main else nullcontext():
             await self.serve()
 
     async def serve(self) -> None:
@@ -139,13 +142,16 @@ class Worker:
             api = WorkAPI(client.transport, self.agent)
             shift = Shift(self._settings, client, api, self._handler, self._on_message)
             self._shift = shift, asyncio.get_running_loop()
+            if self._stop_requested:  # before the worker was running
+                shift.stop()
             try:
                 await shift.run()
             finally:
-                self._shift = None
+                self._shift, self._stop_requested = None, False
 
     def stop(self) -> None:
         """Stop cleanly, from any thread. `run` or `serve` returns when the worker has stopped."""
+        self._stop_requested = True
         if self._shift is not None:
             shift, loop = self._shift
             loop.call_soon_threadsafe(shift.stop)
