@@ -126,7 +126,7 @@ func refusedReport(t *testing.T, s *scene) {
 func lateCancel(t *testing.T, s *scene) {
 	release := make(chan struct{})
 	s.inject(either(first(results, held(release)), always(beats, sever))) // the worker must not notice
-	d := s.hire(t, terms{})
+	d := s.hire(t, terms{lease: 2 * patience})                            // only the response frees the slot
 	id := s.send(t, "echo late")
 	await(t, "the result", d.ended, func() bool { return s.faults(results) > 0 })
 	if _, err := s.admin.Agent(s.agent).Cancel(t.Context(), id); err != nil {

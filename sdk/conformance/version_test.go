@@ -20,6 +20,7 @@ func TestVersions(t *testing.T) {
 		want     string
 	}{
 		{"../python/pyproject.toml", regexp.MustCompile(`(?m)^version = "(.*)"$`), pythonVersion(server)},
+		{"../typescript/package.json", regexp.MustCompile(`(?m)^  "version": "(.*)",$`), server},
 	} {
 		m := sdk.version.FindSubmatch(read(t, sdk.manifest))
 		if m == nil || string(m[1]) != sdk.want {
