@@ -81,6 +81,7 @@ class Shift:
     def stop(self) -> None:
         """Claim nothing more, and end the run when the handlers have ended."""
         self._stopping.set()
+        self._freed.set()  # wakes the claims of a full worker
 
     async def run(self) -> None:
         """Work until `stop` is called, or the server refuses the worker permanently."""
