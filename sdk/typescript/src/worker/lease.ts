@@ -3,7 +3,7 @@ import { decodeMessage, type Message } from "../content.js";
 import { LeaseLostError, TaskCanceledError, TaskFinishedError, WorkerStoppingError } from "../errors.js";
 import { sleep } from "../retry.js";
 import { Backoff, isStale, mayHaveArrived } from "./backoff.js";
-import type { Leases, ReportOptions, Trace } from "./leases.js";
+import { reportTimeoutMs, type Leases, type ReportOptions, type Trace } from "./leases.js";
 import type { Logger } from "./logger.js";
 import { Mutex } from "./mutex.js";
 import { Queue } from "./queue.js";
@@ -148,9 +148,15 @@ export class Lease {
     if (progress.canceled) this.#close(new TaskCanceledError());
   }
 
-  /** A heartbeat is short, so that a hung one delays no report, and not part of the trace, which it would fill. */
+  /**
+   * A report waits no longer than the lease lasts, after which the handler must not continue. A heartbeat is
+   * short, so that a hung one delays no report, and not part of the trace, which it would fill.
+   */
   #optionsOf(report: WorkReport): ReportOptions {
-    if (report.status !== undefined || report.artifacts !== undefined) return { trace: this.trace };
+    if (report.status !== undefined || report.artifacts !== undefined) {
+      const left = Math.max(1000, this.#expiresAt - performance.now());
+      return { trace: this.trace, timeoutMs: Math.min(reportTimeoutMs, left) };
+    }
     return { timeoutMs: Math.max(1000, Math.min(5000, this.#context.leaseSeconds * 500)) };
   }
 

@@ -2,7 +2,7 @@ import type { Claim, ClaimRequest, WorkExchange, WorkExchangeRequest, WorkProgre
 import type { RequestOptions, Transport } from "../transport.js";
 
 /** How long a report may take. */
-const reportTimeoutMs = 15_000;
+export const reportTimeoutMs = 15_000;
 
 /** The trace that a task belongs to (W3C Trace Context). */
 export interface Trace {
