@@ -177,7 +177,12 @@ func cliffLists(rows int) []proposal.Filter {
 	list = combine(list, proposal.Sorts, func(f *proposal.Filter, v proposal.Sort) { f.Sort = v })
 	middle, late := listedID(int64(rows/2)), listedID(int64(rows/20))
 	return combine(list, []*proposal.Position{nil, {Rank: 1, Score: 1, ID: middle}, {Rank: 0, Score: -2, ID: late}},
-		func(f *proposal.Filter, v *proposal.Position) { f.After = v })
+		func(f *proposal.Filter, v *proposal.Position) {
+			if v != nil && f.Priority != "" { // as the cursor of such a list has
+				v = &proposal.Position{Rank: f.Priority.Rank(), Score: v.Score, ID: v.ID}
+			}
+			f.After = v
+		})
 }
 
 // combine returns each filter with each of the values.

@@ -83,7 +83,13 @@ func (q *listQuery) keyColumns() string {
 func (q *listQuery) keys(list []ranges) string {
 	columns := q.keyColumns()
 	if arms := q.arms(list); len(arms) == 1 {
-		return "SELECT " + columns + arms[0] + q.tail()
+		keys := "SELECT " + columns + arms[0]
+		if q.d.skipsKeys || q.f.Offset > 0 {
+			return keys + q.tail()
+		}
+		// A plan of PostgreSQL does not know the parameters. It would expect a tenth of the rows, and rather
+		// read all of them than use the index.
+		return "SELECT * FROM (" + keys + limit(max(q.f.Limit, proposal.MaxLimit)+1) + ") m ORDER BY " + q.order("") + q.tail()
 	}
 	head := " ORDER BY " + q.order("p.") + " LIMIT " + q.arg(q.f.Offset+int64(q.f.Limit)+1)
 	return q.d.heads(columns, list, head) + " ORDER BY " + q.order("") + q.tail()
