@@ -159,7 +159,7 @@ func (s *Service) HintAll(ctx context.Context) {
 // Sweep deletes old messages and ended tasks. It deletes a bounded number of rows and returns
 // how many.
 func (s *Service) Sweep(ctx context.Context, retention time.Duration) (int, error) {
-	const most = 500
+	const most = 200 // of each: other writes wait for the transaction
 	now := s.board.now()
 	n, err := s.mailbox.Sweep(ctx, now.Add(-KeepMessages), most)
 	if err != nil || retention <= 0 {
