@@ -136,6 +136,21 @@ export function encodePart(part: Part): EncodedPart {
   }
 }
 
+/** Returns a part in the form of version 1.0 of A2A. */
+export function encodePartV1(part: Part): object {
+  const { mediaType, metadata } = part;
+  switch (part.kind) {
+    case "text":
+      return { text: part.text, mediaType, metadata };
+    case "data":
+      return { data: part.data, mediaType, metadata };
+    case "file": {
+      const content = part.bytes === undefined ? { url: part.url } : { raw: toBase64(part.bytes) };
+      return { ...content, filename: part.name, mediaType, metadata };
+    }
+  }
+}
+
 /** A part as the SDK sends it. */
 export type EncodedPart = { metadata?: Record<string, unknown> } & (
   | { type: "text"; text: string }

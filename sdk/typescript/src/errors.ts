@@ -136,6 +136,11 @@ function neverConnected(error: unknown): boolean {
   return false;
 }
 
+/** @internal Returns the message of an error. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** Returns the message of the innermost cause, which names the reason; fetch only says that it failed. */
 function describe(error: unknown): string {
   let text = "";

@@ -6,14 +6,18 @@ import type { TestContext } from "node:test";
 /** What happens to a request: it is lost, its response is lost, its response is cut, or nothing. */
 export type Fault = "request" | "response" | "cut" | undefined;
 
-/** A proxy in front of a server that loses requests and responses. */
+/** Responds to a request in place of the server; undefined leaves it to the server. */
+export type Own = (path: string, body: string) => Promise<{ type: string; body: string | Buffer }> | undefined;
+
+/** A proxy in front of a server that loses requests and responses, and may serve pages of its own. */
 export async function startProxy(
   t: TestContext,
   target: string,
   fault: (method: string, path: string, body: string) => Fault,
+  own: Own = () => undefined,
 ): Promise<string> {
   const server = createServer((incoming, outgoing) => {
-    void forward(target, incoming, outgoing, fault);
+    void forward(target, incoming, outgoing, fault, own).catch(() => outgoing.destroy());
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -29,10 +33,16 @@ async function forward(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   decide: (method: string, path: string, body: string) => Fault,
+  own: Own,
 ): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of incoming) chunks.push(chunk as Buffer);
   const body = Buffer.concat(chunks);
+  const page = await own(incoming.url ?? "", body.toString());
+  if (page) {
+    outgoing.writeHead(200, { "Content-Type": page.type }).end(page.body);
+    return;
+  }
   const fault = decide(incoming.method ?? "", incoming.url ?? "", body.toString());
   if (fault === "request") {
     incoming.socket.destroy();

@@ -1,7 +1,17 @@
 // The part of the package that needs only fetch and web streams, for browsers, Deno and Node.js.
 export type * as api from "../api.js";
 export type { Event, Followup, FrictionOutcome, FrictionReport, Proposal, Webhook } from "../api.js";
-export * from "../errors.js";
+export {
+  ApiError,
+  ConnectionError,
+  LeaseLostError,
+  ParleyError,
+  ProtocolError,
+  TaskCanceledError,
+  TaskFinishedError,
+  WorkerStoppingError,
+  type Refusal,
+} from "../errors.js";
 export { data, file, fileURL, text, textOf } from "../content.js";
 export type { Content, DataPart, FilePart, Message, Part, TextPart } from "../content.js";
 export type { Operations } from "../operations.js";

@@ -72,7 +72,7 @@ export class Exchanges {
     const now = performance.now();
     if (response.claim_problem && now - this.#warnedAt >= warnEveryMs) {
       this.#warnedAt = now;
-      this.#context.logger.warn("a claim failed", { error: ApiError.ofProblem(response.claim_problem) });
+      this.#context.logger.warn("a claim failed", { error: response.claim_problem.detail });
     }
   }
 

@@ -1,5 +1,6 @@
 import type { WorkReport } from "../api.js";
 import { partsOf, type Content, type Part } from "../content.js";
+import { reasonOf } from "../errors.js";
 import type { Lease } from "./lease.js";
 import { artifactOf, messageOf } from "./report.js";
 import type { Task } from "./task.js";
@@ -36,8 +37,7 @@ export async function run(handler: Handler, task: Task, lease: Lease): Promise<(
     if (isIterable(result)) await stream(task, result);
     else if (result !== undefined) report.artifacts = [artifactOf(partsOf(result))];
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    report = { status: "failed", message: messageOf(reason || "the agent failed") };
+    report = { status: "failed", message: messageOf(reasonOf(error) || "the agent failed") };
   }
   return () => lease.report(true, () => report);
 }

@@ -1,6 +1,6 @@
 import type { ClaimedTask, WorkProgress, WorkReport } from "../api.js";
 import { decodeMessage, type Message } from "../content.js";
-import { LeaseLostError, TaskCanceledError, TaskFinishedError, WorkerStoppingError } from "../errors.js";
+import { LeaseLostError, reasonOf, TaskCanceledError, TaskFinishedError, WorkerStoppingError } from "../errors.js";
 import { sleep } from "../retry.js";
 import { Backoff, isStale, mayHaveArrived } from "./backoff.js";
 import { reportTimeoutMs, type Leases, type ReportOptions, type Trace } from "./leases.js";
@@ -105,7 +105,10 @@ export class Lease {
       logger.info("handed a task back to the queue", { task: this.taskId });
     } catch (error) {
       if (!isStale(error)) {
-        logger.warn("could not hand a task back; it returns when its lease expires", { task: this.taskId, error });
+        logger.warn("could not hand a task back; it returns when its lease expires", {
+          task: this.taskId,
+          error: reasonOf(error),
+        });
       }
     }
     this.#close(new WorkerStoppingError());
@@ -128,7 +131,11 @@ export class Lease {
       this.#close(new LeaseLostError(error));
       this.#throwIfOver();
     }
-    this.#context.logger.warn("a report failed; trying again", { task: this.taskId, inMs: Math.round(wait), error });
+    this.#context.logger.warn("a report failed; trying again", {
+      task: this.taskId,
+      inMs: Math.round(wait),
+      error: reasonOf(error),
+    });
     await sleep(wait, signal);
   }
 
@@ -196,6 +203,6 @@ export class Lease {
 
   #beatFailed(error: unknown): void {
     if (isStale(error) || performance.now() > this.#expiresAt) this.#close(new LeaseLostError(error));
-    else this.#context.logger.warn("a heartbeat failed", { task: this.taskId, error });
+    else this.#context.logger.warn("a heartbeat failed", { task: this.taskId, error: reasonOf(error) });
   }
 }

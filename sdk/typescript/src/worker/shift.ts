@@ -1,6 +1,6 @@
 import type { Claim, ClaimedTask, ClaimRequest } from "../api.js";
 import type { FrictionReporter } from "../client/friction.js";
-import { TaskCanceledError } from "../errors.js";
+import { reasonOf, TaskCanceledError } from "../errors.js";
 import { sleep } from "../retry.js";
 import { Backoff } from "./backoff.js";
 import { Exchanges } from "./exchanges.js";
@@ -94,7 +94,7 @@ export class Shift {
         if (stopped()) return; // the server notices that the response was not received
         const wait = backoff.next(error);
         if (wait === undefined) throw error;
-        this.#context.logger.warn("a claim failed; trying again", { inMs: Math.round(wait), error });
+        this.#context.logger.warn("a claim failed; trying again", { inMs: Math.round(wait), error: reasonOf(error) });
         await sleep(wait, signal).catch(() => undefined);
       } finally {
         this.#slots.release(room);
@@ -172,7 +172,10 @@ export class Shift {
       if (!lease.over) await (lease.signal.aborted ? lease.giveBack() : report?.());
     } catch (error) {
       if (!(error instanceof TaskCanceledError)) {
-        this.#context.logger.error("could not report the result of a task", { task: claimed.id, error });
+        this.#context.logger.error("could not report the result of a task", {
+          task: claimed.id,
+          error: reasonOf(error),
+        });
       }
     } finally {
       lease.release();
@@ -205,7 +208,9 @@ export class Shift {
     try {
       await this.#context.leases.claim(this.#claimRequest(0, 0));
     } catch (error) {
-      this.#context.logger.warn("could not acknowledge direct messages; they will be delivered again", { error });
+      this.#context.logger.warn("could not acknowledge direct messages; they will be delivered again", {
+        error: reasonOf(error),
+      });
     }
   }
 

@@ -78,10 +78,11 @@ export class Task implements FrictionReporter {
     return this.#report({ status: "working", message: messageOf(content) });
   }
 
-  /** Delivers an output. It replaces an earlier one with the same id. */
-  artifact(content: Content, options: ArtifactOptions & { id?: string } = {}): Promise<void> {
-    if (options.id !== undefined) this.#chunks.delete(options.id);
-    return this.#report({ artifacts: [artifactOf(partsOf(content), options)] });
+  /** Delivers an output. It replaces an earlier one with the same id; append adds to it. */
+  artifact(content: Content, options: ArtifactOptions & { id?: string; lastChunk?: boolean } = {}): Promise<void> {
+    const parts = partsOf(content);
+    if (options.id !== undefined) this.#chunks.set(options.id, parts);
+    return this.#report({ artifacts: [artifactOf(parts, options)] });
   }
 
   /**
@@ -111,10 +112,12 @@ export class Task implements FrictionReporter {
     return new ArtifactStream((parts, lastChunk) => this.append(id, parts, { ...options, lastChunk }));
   }
 
-  /** Completes the task. The content, if any, becomes its last artifact. */
-  complete(content?: Content, options: ArtifactOptions = {}): Promise<void> {
-    const artifacts = content === undefined ? {} : { artifacts: [artifactOf(partsOf(content), options)] };
-    return this.#end({ status: "completed", ...artifacts });
+  /** Completes the task. The content, if any, becomes its last artifact, and message its last status message. */
+  complete(content?: Content, { message, ...options }: ArtifactOptions & { message?: Content } = {}): Promise<void> {
+    const report: WorkReport = { status: "completed" };
+    if (content !== undefined) report.artifacts = [artifactOf(partsOf(content), options)];
+    if (message !== undefined) report.message = messageOf(message);
+    return this.#end(report);
   }
 
   /**
@@ -146,16 +149,18 @@ export class Task implements FrictionReporter {
   async ask(question: Content): Promise<string> {
     const answer = this.#answerTo(textOf({ parts: partsOf(question) }));
     if (answer) return textOf(answer);
-    await this.#end({ status: "input-required", message: messageOf(question) });
+    await this.requireInput(question);
     throw new TaskSuspendedError();
   }
 
-  /** Tells the sender which authorization the agent needs. The handler runs again as after ask. */
-  async askForAuth(what: Content): Promise<Message> {
-    const answer = this.#answerTo(textOf({ parts: partsOf(what) }));
-    if (answer) return answer;
-    await this.#end({ status: "auth-required", message: messageOf(what) });
-    throw new TaskSuspendedError();
+  /** Asks the sender for input and ends this run of the handler. It runs again when the input has arrived. */
+  requireInput(question: Content): Promise<void> {
+    return this.#end({ status: "input-required", message: messageOf(question) });
+  }
+
+  /** Tells the sender which authorization the agent needs, and ends this run of the handler like requireInput. */
+  requireAuth(what: Content): Promise<void> {
+    return this.#end({ status: "auth-required", message: messageOf(what) });
   }
 
   /** Iterates over further messages that the sender sends while the handler runs. */

@@ -1,0 +1,175 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { describe, it } from "node:test";
+import { verifyWebhook, version, WebhookVerificationError } from "@parley/sdk";
+import { decodePart, encodePart, encodePartV1, text, type Part } from "../dist/content.js";
+import { ApiError, ConnectionError } from "../dist/errors.js";
+import { parseRetryAfter, RetryPolicy } from "../dist/retry.js";
+import { parseEvents } from "../dist/sse.js";
+import { ArtifactStream } from "../dist/worker/stream.js";
+
+it("has the version of its manifest", async () => {
+  const manifest = JSON.parse(await readFile(new URL("../package.json", import.meta.url), "utf8")) as object;
+  assert.equal("version" in manifest && manifest.version, version);
+});
+
+describe("parseEvents", () => {
+  async function* chunks(...texts: string[]): AsyncGenerator<string> {
+    for (const chunk of texts) yield await Promise.resolve(chunk);
+  }
+  async function parse(...texts: string[]) {
+    const events = [];
+    for await (const event of parseEvents(chunks(...texts))) events.push(event);
+    return events;
+  }
+
+  for (const [name, texts] of Object.entries({
+    "in one chunk": ["id: 7\nevent: x\ndata: a\ndata: b\n\n"],
+    "split within lines": ["id: 7\neve", "nt: x\ndata:", " a\nda", "ta: b\n", "\n"],
+    "with CR LF, split between them": ["id: 7\r", "\nevent: x\r\ndata: a\r\ndata: b\r\n\r", "\n"],
+    "with comments": [": hello\n\nid: 7\n: x\nevent: x\ndata: a\ndata: b\n\n"],
+    "with an unfinished event": ["id: 7\nevent: x\ndata: a\ndata: b\n\nid: 8\ndata: lost"],
+  })) {
+    it(name, async () => {
+      assert.deepEqual(await parse(...texts), [{ id: "7", name: "x", data: "a\nb" }]);
+    });
+  }
+
+  it("reports a position without data", async () => {
+    assert.deepEqual(await parse("id: 9\n\n"), [{ id: "9", name: "", data: undefined }]);
+  });
+});
+
+describe("RetryPolicy", () => {
+  const policy = new RetryPolicy({ minWaitMs: 100, maxWaitMs: 1000, maxRetryAfterMs: 5000 });
+  const refusal = (status: number, code?: string, retryAfterMs?: number) =>
+    new ApiError({ status, code, retryAfterMs });
+  const refused = Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
+  const reset = Object.assign(new Error("reset"), { code: "ECONNRESET" });
+
+  for (const [name, error, repeatable, again] of [
+    ["busy", refusal(503, "server.busy"), false, true],
+    ["a busy proxy", refusal(503), false, false],
+    ["a busy proxy", refusal(503), true, true],
+    ["too many requests", refusal(429, "limit.rate"), false, true],
+    ["a bad gateway", refusal(502), false, false],
+    ["a bad gateway", refusal(502), true, true],
+    ["an error of the server", refusal(500, "server.error"), true, false],
+    ["an invalid request", refusal(422, "request.invalid"), true, false],
+    ["a long Retry-After", refusal(429, "limit.rate", 6000), true, false],
+    ["no connection", new ConnectionError("s", new TypeError("fetch failed", { cause: refused })), false, true],
+    ["a lost response", new ConnectionError("s", new TypeError("fetch failed", { cause: reset })), false, false],
+    ["a lost response", new ConnectionError("s", new TypeError("fetch failed", { cause: reset })), true, true],
+    ["a bug", new TypeError("x is undefined"), true, false],
+  ] as const) {
+    it(`${again ? "repeats" : "does not repeat"} a ${repeatable ? "" : "non-"}repeatable request after ${name}`, () => {
+      assert.equal(policy.pauseAfter(error, 1, repeatable) !== undefined, again);
+    });
+  }
+
+  it("waits longer and longer, and as long as the server asks", () => {
+    const wait = (attempt: number, retryAfterMs = 0) =>
+      policy.pauseAfter(refusal(503, "server.busy", retryAfterMs), attempt, true) ?? NaN;
+    for (let i = 0; i < 100; i++) {
+      assert.ok(wait(1) >= 50 && wait(1) <= 150);
+      assert.ok(wait(3) >= 200 && wait(3) <= 600);
+      assert.ok(wait(50) >= 500 && wait(50) <= 1500);
+    }
+    assert.equal(wait(1, 4000), 4000);
+  });
+
+  it("reads Retry-After", () => {
+    assert.equal(parseRetryAfter("7"), 7000);
+    assert.equal(parseRetryAfter("Thu, 01 Jan 1970 00:00:09 GMT", 4000), 5000);
+    assert.equal(parseRetryAfter("Thu, 01 Jan 1970 00:00:01 GMT", 4000), 0);
+    assert.equal(parseRetryAfter("soon"), 0);
+    assert.equal(parseRetryAfter(null), 0);
+  });
+});
+
+describe("parts", () => {
+  const parts: Part[] = [
+    { kind: "text", text: "a", metadata: { n: 1 } },
+    { kind: "data", data: [1, null, "x"] },
+    { kind: "file", name: "f", mediaType: "text/plain", bytes: new Uint8Array([0, 127, 255]), url: undefined },
+    { kind: "file", name: "f", mediaType: "text/plain", bytes: undefined, url: "https://example.com/f" },
+  ];
+  for (const [name, encode] of Object.entries({ "the specification": encodePart, "A2A 1.0": encodePartV1 })) {
+    it(`survive the form of ${name}`, () => {
+      const wire = JSON.parse(JSON.stringify(parts.map(encode))) as Parameters<typeof decodePart>[0][];
+      assert.deepEqual(wire.map(decodePart), parts);
+    });
+  }
+
+  it("have no NUL and no lone surrogates in their text", () => {
+    assert.deepEqual(encodePart(text("a\0b\ud800c")), { type: "text", text: "ab\ufffdc" });
+  });
+});
+
+it("an artifact stream joins what is written while a report is on its way", async () => {
+  const sent: string[] = [];
+  let release: () => void = () => undefined;
+  const stream = new ArtifactStream(async (written) => {
+    sent.push(written.map((part) => (part.kind === "text" ? part.text : part.kind)).join("|"));
+    await new Promise<void>((resolve) => (release = resolve));
+  });
+  void stream.write("a");
+  await Promise.resolve().then(() => undefined);
+  for (const content of ["b", "c", { kind: "data", data: 1 } as const, "d"]) void stream.write(content);
+  release();
+  await new Promise(setImmediate);
+  release();
+  await stream.end();
+  assert.deepEqual(sent, ["a", "bc|data|d"]);
+});
+
+describe("verifyWebhook", () => {
+  const secret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDazfpGYVfAJk=";
+  const body = '{"type":"proposal.submitted","subject":"proposal:prop-1"}';
+  const now = new Date("2026-11-16T18:00:00Z");
+  const timestamp = String(now.getTime() / 1000);
+
+  async function sign(key: string): Promise<string> {
+    const bytes = Buffer.from(key.slice("whsec_".length), "base64");
+    const imported = await crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+    const signed = await crypto.subtle.sign("HMAC", imported, Buffer.from(`evt-1.${timestamp}.${body}`));
+    return `v1,${Buffer.from(signed).toString("base64")}`;
+  }
+  const headers = async (key = secret) => ({
+    "webhook-id": "evt-1",
+    "webhook-timestamp": timestamp,
+    "webhook-signature": `v1,b2xk v1a,bm90IGNoZWNrZWQ= ${await sign(key)}`,
+  });
+
+  it("returns the event of a signed request", async () => {
+    assert.equal((await verifyWebhook(body, await headers(), secret, { now })).subject, "proposal:prop-1");
+    const bytes = new TextEncoder().encode(body);
+    assert.equal(
+      (await verifyWebhook(bytes, new Headers(await headers()), secret, { now })).type,
+      "proposal.submitted",
+    );
+  });
+
+  it("accepts either secret during a rotation", async () => {
+    const old = "whsec_AAAAsBQIhrscChlQIMV+b5sSYspob7oDazfpGYVfAJk=";
+    await verifyWebhook(body, await headers(old), [secret, old], { now });
+  });
+
+  for (const [name, change] of Object.entries({
+    "a changed body": { body: body.replace("prop-1", "prop-2") },
+    "an old request": { now: new Date(now.getTime() + 301_000) },
+    "a request of the future": { now: new Date(now.getTime() - 301_000) },
+    "another secret": { secret: "whsec_AAAAsBQIhrscChlQIMV+b5sSYspob7oDazfpGYVfAJk=" },
+    "an empty secret": { secret: "" },
+    "no signature": { headers: { "webhook-id": "evt-1", "webhook-timestamp": timestamp } },
+    "no time": { headers: { "webhook-id": "evt-1", "webhook-timestamp": "soon", "webhook-signature": "v1," } },
+  })) {
+    it(`refuses ${name}`, async () => {
+      const call = { body, headers: await headers(), secret, now, ...change };
+      await assert.rejects(
+        verifyWebhook(call.body, call.headers, call.secret, { now: call.now }),
+        WebhookVerificationError,
+      );
+    });
+  }
+});
