@@ -50,9 +50,10 @@ sdkcheck: ## check the OpenAPI document with generators, linters and schemathesi
 	$(GO) test -tags sdkcheck -count=1 -timeout 30m ./e2e/sdkcheck
 
 .PHONY: lint
-lint: ## run golangci-lint with .golangci.yml (the first run builds it, which takes minutes)
+lint: ## run golangci-lint and the linters of sdk/typescript (the first run builds golangci-lint, which takes minutes)
 	$(GOLANGCI) run ./...
 	cd release && $(GOLANGCI) run --config ../.golangci.yml ./...
+	cd sdk/typescript && npm ci --ignore-scripts && npm run lint
 
 .PHONY: fmt
 fmt: ## format the code
