@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._trace import Trace
-from ..content import Message, PartLike, Sender, TaskState, TextPart, to_parts
+from ..content import Message, Part, PartLike, Sender, TaskState, TextPart, to_parts
 from ..errors import Interruption
 from ._api import ClaimedTask, Report
 from ._artifacts import ArtifactWriter, SyncArtifactWriter
@@ -189,9 +189,17 @@ class Task(_TaskFields):
             return None
         return next((message for message in messages if message.role == "user"), None)
 
-    async def complete(self, *parts: PartLike) -> None:
-        """Complete the task. The parts, if any, become its last artifact."""
-        await self._lease.report(lambda _: _completed(parts), ends=True)
+    async def complete(
+        self, *parts: PartLike, message: PartLike | Iterable[PartLike] | None = None
+    ) -> None:
+        """Complete the task.
+
+        Args:
+            parts: The last artifact of the task, if any.
+            message: What the agent says about the result, if anything.
+        """
+        said = to_parts(message)
+        await self._lease.report(lambda _: _completed(parts, said), ends=True)
 
     async def reply(self, *parts: PartLike) -> None:
         """Complete the task with a message as the whole result."""
@@ -284,8 +292,10 @@ class Task(_TaskFields):
         )
 
 
-def _completed(parts: Sequence[PartLike]) -> Report:
+def _completed(parts: Sequence[PartLike], said: Sequence[Part]) -> Report:
     report: Report = {"status": TaskState.COMPLETED.value}
+    if said:
+        report["message"] = _message(said)
     if parts:
         wire = [part.to_wire() for part in to_parts(parts)]
         report["artifacts"] = [{"parts": wire, "last_chunk": True}]
@@ -360,9 +370,11 @@ class SyncTask(_TaskFields):
         """Ask the sender, and return the reply; see `Task.ask`."""
         return self._run(self._task.ask(question))
 
-    def complete(self, *parts: PartLike) -> None:
-        """Complete the task. The parts, if any, become its last artifact."""
-        self._run(self._task.complete(*parts))
+    def complete(
+        self, *parts: PartLike, message: PartLike | Iterable[PartLike] | None = None
+    ) -> None:
+        """Complete the task; see `Task.complete`."""
+        self._run(self._task.complete(*parts, message=message))
 
     def reply(self, *parts: PartLike) -> None:
         """Complete the task with a message as the whole result."""
