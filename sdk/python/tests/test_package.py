@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import parley
 from parley._sse import ServerSentEvent, SSEDecoder
 
@@ -38,6 +40,21 @@ def test_httpx_is_the_only_dependency() -> None:
             elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                 found.add(node.module.partition(".")[0])
     assert found - allowed == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [
+        ("a2a", "a2a"),
+        ("adk", "adk"),
+        ("crewai", "crewai"),
+        ("langgraph", "langgraph"),
+        ("openai_agents", "openai-agents"),
+    ],
+)
+def test_an_adapter_names_its_missing_extra(module: str, extra: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=rf"pip install 'parley-sdk\[{extra}\]'"):
+        importlib.import_module(f"parley.adapters.{module}")
 
 
 def test_events_are_split_at_line_feeds_only() -> None:

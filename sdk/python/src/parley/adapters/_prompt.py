@@ -4,8 +4,21 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 
 from ..content import FilePart, Message, Part, TextPart
+from ..worker import Task
+
+
+def history_of(task: Task) -> Sequence[Message]:
+    """Return the conversation up to the latest message of the sender.
+
+    What follows it are messages of the platform about lost workers.
+    """
+    history = list(task.history)
+    while history and history[-1].role != "user":
+        history.pop()
+    return history
 
 
 def text_of(part: Part) -> str:

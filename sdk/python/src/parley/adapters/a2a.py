@@ -22,7 +22,7 @@ from ..errors import Interruption
 from ..worker import ArtifactWriter, Task
 from ._adapter import TaskHandler, needs
 from ._conversation import conversation_id
-from ._prompt import base64_of
+from ._prompt import base64_of, history_of
 
 with needs("a2a"):
     from a2a import types as _types
@@ -144,8 +144,9 @@ def _request_context(task: Task) -> RequestContext:
         "configuration": {"acceptedOutputModes": list(task.accepted_output_modes)},
     }
     current: Any = None
-    if len(task.history) > 1:  # the sender has replied to the agent
-        asked = task.history[-2].role == "agent"
+    history = history_of(task)
+    if sum(message.role == "user" for message in history) > 1:  # the sender continues the task
+        asked = history[-2].role == "agent"
         state = TaskState.INPUT_REQUIRED if asked else TaskState.WORKING
         current = _parse(
             "Task",
@@ -153,7 +154,7 @@ def _request_context(task: Task) -> RequestContext:
                 "id": task.id,
                 "contextId": context_id,
                 "status": {"state": state.v1 if _V1 else state.value},
-                "history": [{**_from_message(message), **ids} for message in task.history],
+                "history": [{**_from_message(message), **ids} for message in history],
             },
         )
     return RequestContext(

@@ -20,7 +20,7 @@ from ..worker import Task
 from ._adapter import TaskHandler, needs
 from ._answer import Answer
 from ._conversation import Turns, conversation_id
-from ._prompt import base64_of, media_type, prompt, text_of
+from ._prompt import base64_of, history_of, media_type, prompt, text_of
 
 with needs("langgraph"):
     from langchain_core.messages import AIMessage
@@ -69,7 +69,7 @@ def graph_handler(
             elif to_input is not None:
                 given = to_input(task)
             else:
-                messages = [task.message] if has_threads else task.history
+                messages = [task.message] if has_threads else history_of(task)
                 given = {"messages": [_to_message(message, task) for message in messages]}
             await _stream(graph, given, run, context, nodes, task)
             if has_threads and (asked := await _interrupt_of(graph, run, task)) is not None:

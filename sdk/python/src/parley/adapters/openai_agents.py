@@ -20,7 +20,7 @@ from ..worker import Task
 from ._adapter import TaskHandler, needs
 from ._answer import Answer
 from ._conversation import Turns, conversation_id
-from ._prompt import base64_of, media_type, prompt, text_of
+from ._prompt import base64_of, history_of, media_type, prompt, text_of
 
 with needs("openai-agents"):
     from agents import Agent, RunConfig, Runner
@@ -59,7 +59,7 @@ def agent_handler(
 
     async def handle(task: Task) -> None:
         async with turns.of(task), Answer(task) as answer:
-            messages = task.history if session is None else [task.message]
+            messages = history_of(task) if session is None else [task.message]
             run = Runner.run_streamed(
                 agent,
                 [_to_item(message) for message in messages],
