@@ -24,6 +24,7 @@ type line struct {
 	Behind  float64 `json:"behind,omitempty"`
 	Target  string  `json:"target,omitempty"`
 	Verdict string  `json:"verdict,omitempty"` // ok or MISS
+	Note    string  `json:"note,omitempty"`    // about the measurement
 }
 
 type report struct {
@@ -75,7 +76,7 @@ func (r *report) judge() {
 			l.Target, l.Verdict = fmt.Sprintf("≥ %.0f/s", want), verdict(l.Rate >= want)
 		}
 		if l.Behind > 0 && l.Behind < leastBehind {
-			l.Name += fmt.Sprintf(" (only %.0f %% of the writes in the background)", 100*l.Behind)
+			l.Note = fmt.Sprintf(" (only %.0f %% of the writes in the background)", 100*l.Behind)
 			l.Verdict = verdict(false)
 		}
 	}
@@ -166,7 +167,7 @@ func (r *report) print(out io.Writer) error {
 	for _, l := range r.Lines {
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t  %s\n",
 			l.Engine, number(float64(l.Rows), 0), number(float64(l.Callers), 0), number(l.Rate, 0), number(l.LimitRate, 0),
-			number(l.Ratio, 2), number(l.P50, 0), number(l.P99, 0), l.Target, l.Verdict, l.Name)
+			number(l.Ratio, 2), number(l.P50, 0), number(l.P99, 0), l.Target, l.Verdict, l.Name+l.Note)
 	}
 	return tw.Flush()
 }

@@ -112,6 +112,8 @@ func ask(ctx context.Context, c *client.Client, agent, text string) (string, err
 // decide approves the first proposal if nobody else does in time, and gives its follow-up to the agent
 // that reported what got in its way.
 func (s *shop) decide(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	c, err := client.New(client.Config{URL: s.url, Key: s.admin})
 	if err != nil {
 		return err
@@ -126,7 +128,11 @@ func (s *shop) decide(ctx context.Context) error {
 				failed <- err
 				return
 			}
-			events <- e
+			select {
+			case events <- e:
+			case <-ctx.Done():
+				return
+			}
 		}
 	}()
 	for id := ""; ; {

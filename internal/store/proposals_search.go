@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/parley-dev/parley/internal/identity"
@@ -165,7 +166,7 @@ func (m *matched) walkVotes(ctx context.Context, f proposal.Filter, ids []string
 	if walk > matches || f.Priority != "" || f.Evidence != "" || f.Fingerprint != "" {
 		return nil, false, nil
 	}
-	f.Offset, f.Limit = 0, int(walk) // at most proposal.MaxFound
+	f.Offset, f.Limit = 0, 1<<bits.Len64(uint64(walk)) // at most twice proposal.MaxFound; few statements to prepare
 	q := newListQuery(m.index.d, f, docs)
 	sql := `SELECT k.score, k.id FROM (` + q.keys(q.ranges()) + `) k`
 	if hits, err = m.scores(ctx, sql, q.args...); err != nil {
