@@ -49,6 +49,10 @@ sdkcheck: ## check the OpenAPI document with generators, linters and schemathesi
 	@scripts/deps sdkcheck
 	$(GO) test -tags sdkcheck -count=1 -timeout 30m ./e2e/sdkcheck
 
+.PHONY: adapters
+adapters: deps ## run the adapters of the Python SDK with the frameworks of others (3 minutes; network)
+	$(GO) test -tags adapters -count=1 -timeout 20m -run TestPythonAdapters ./e2e
+
 .PHONY: lint
 lint: ## run golangci-lint and the linters of sdk/typescript (the first run builds golangci-lint, which takes minutes)
 	$(GOLANGCI) run ./...

@@ -1,3 +1,5 @@
+//go:build adapters
+
 package e2e
 
 import (
