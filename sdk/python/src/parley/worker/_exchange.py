@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Protocol
@@ -88,6 +88,11 @@ class Outbox:
         self._warned = -_WARN_EVERY
         self.heard = monotonic()
         """When the server last responded."""
+
+    @property
+    def flights(self) -> Iterable[asyncio.Task[None]]:
+        """The requests in flight."""
+        return tuple(self._flying)
 
     async def deliver(self, lease: Lease, report: Report) -> Any:
         """Send a report that ends its lease, together with others if possible."""

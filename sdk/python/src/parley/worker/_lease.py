@@ -176,6 +176,13 @@ class Lease:
             self._schedule_beat()
             return
         self._beating = asyncio.create_task(self._ask())
+        # Not in the task itself: one that is canceled before its first step runs no line of it.
+        self._beating.add_done_callback(self._beat_again)
+
+    def _beat_again(self, _: asyncio.Task[None]) -> None:
+        self._beating = None
+        if self._over is None:
+            self._schedule_beat()
 
     async def _ask(self) -> None:
         """Keep the lease alive, and receive cancellations and further messages."""
@@ -190,10 +197,11 @@ class Lease:
             log.warning("heartbeat of task %s failed: %s", self.task_id, error)
             if monotonic() > self._expires:
                 self.interrupt(Interruption.LEASE_LOST)
-        finally:
-            self._beating = None
-            if self._over is None:
-                self._schedule_beat()
+
+    def abandon(self) -> None:
+        """Let the lease expire: the task goes to another worker, as a further attempt."""
+        if self._end(Interruption.LEASE_LOST):
+            log.warning("task %s goes to another worker when its lease expires", self.task_id)
 
     async def hand_back(self) -> None:
         """Return the task to the queue."""

@@ -250,7 +250,12 @@ class Shift:
                 report = await self._call(claimed, task, lease)
         if report is not None and not lease.over:
             self._settling.add(lease)
-            await self._settle(task, report)
+            try:
+                await self._settle(task, report)
+            finally:
+                # Without a result, the task counts as an attempt. Handed back, it could come again
+                # without end.
+                lease.abandon()
         if lease.interruption is Interruption.STOPPING:
             await lease.hand_back()
 
@@ -281,7 +286,7 @@ class Shift:
             log.exception("could not report the result of task %s", task.id)
             try:
                 await task.fail(f"the result could not be sent: {error}")
-            except ParleyError:
+            except (ParleyError, ValueError):
                 log.exception("could not report the failure of task %s", task.id)
 
     # The end.
@@ -300,11 +305,18 @@ class Shift:
         await asyncio.gather(*(lease.hand_back() for lease in self._leases))
 
     async def _all_ended(self, timeout: float) -> bool:
-        waiting = [asyncio.create_task(self._inbox.join()), *self._leases.values()]
-        _, unfinished = await asyncio.wait(waiting, timeout=timeout)
-        waiting[0].cancel()
-        await asyncio.sleep(0)  # lets done callbacks run
-        return not unfinished
+        try:
+            await asyncio.wait_for(self._until_ended(), timeout)
+        except asyncio.TimeoutError:
+            return False
+        return True
+
+    async def _until_ended(self) -> None:
+        # A request in flight may still claim tasks, which then go back to the queue.
+        while waiting := [*self._leases.values(), *self._outbox.flights]:
+            await asyncio.wait(waiting)
+            await asyncio.sleep(0)  # lets done callbacks run
+        await self._inbox.join()
 
     async def _read_messages(self) -> None:
         while True:
