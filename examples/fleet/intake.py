@@ -10,7 +10,7 @@ import pathlib
 import re
 import sys
 
-from parley import DataPart, Task, Worker
+from parley import DataPart, Fail, Task, Worker
 
 ORDER = re.compile(r"(?P<amount>\d+) (?P<unit>\w+) of (?P<what>.+)")
 KILOGRAMS = {"kg": 1.0, "lb": 0.4536, "g": 0.001}  # what intake can learn
@@ -29,7 +29,7 @@ async def handle(task: Task) -> str:
         return learn(task)
     order = ORDER.fullmatch(task.text)
     if order is None:
-        raise ValueError('an order has an amount and a unit: "3 kg of tea to Oslo"')
+        raise Fail('an order has an amount and a unit: "3 kg of tea to Oslo"')
     unit = order["unit"]
     if unit not in known_units():
         outcome = await task.friction(
@@ -57,7 +57,7 @@ def learn(task: Task) -> str:
     """Do what was approved: add the unit that the title names."""
     unit = approved(task)["title"].split()[-1]
     if unit not in KILOGRAMS:
-        raise ValueError(f"intake cannot convert {unit!r}")
+        raise Fail(f"intake cannot convert {unit!r}")
     handbook.write_text(json.dumps({"units": sorted({*known_units(), unit})}))
     print(f"has added {unit!r} to its handbook", flush=True)
     return f"The handbook has the unit {unit} now."

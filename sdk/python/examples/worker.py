@@ -23,7 +23,7 @@ async def think(prompt: str) -> AsyncIterator[str]:
 async def handle(task: Task) -> None:
     audience = await task.ask("Who will read it?")
     await task.progress("thinking")
-    async with task.artifact("answer", name="answer.txt") as answer:
+    async with task.open_artifact("answer", name="answer.txt") as answer:
         async for word in think(f"{task.text}, for {audience.text}"):
             await answer.write(word)
 

@@ -9,6 +9,7 @@ import sys
 from parley import (
     APIError,
     DirectMessage,
+    Fail,
     FilePart,
     InterruptedTaskError,
     Reject,
@@ -67,7 +68,7 @@ async def obey(task: Task) -> object:
             return words[1]
         case "grow":
             count, pause = map(int, words)
-            log = task.artifact("log")
+            log = task.open_artifact("log")
             for i in range(1, count + 1):
                 await asyncio.sleep(pause / 1000)
                 await log.append(f"{i};", last=i == count)
@@ -85,7 +86,7 @@ async def obey(task: Task) -> object:
             message = further[0] if further else await task.next_message()
             return message.text if message else None
         case "fail":
-            raise RuntimeError(rest)
+            raise Fail(rest)
         case "reject":
             raise Reject(rest)
         case "crash":
@@ -103,7 +104,7 @@ async def obey(task: Task) -> object:
                 rest, title=f"Friction {rest}", category="performance", problem="It is slow."
             )
             return "counted" if outcome["counted"] else "not counted"
-    raise RuntimeError(f"unknown command {command!r}")
+    raise Fail(f"unknown command {command!r}")
 
 
 say("ready")

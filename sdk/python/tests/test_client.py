@@ -3,7 +3,7 @@
 import asyncio
 import http.server
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import httpx
 import pytest
@@ -138,7 +138,7 @@ async def test_a_stream_continues_after_a_restart_of_the_server(own_server: Serv
 
     @worker.handler
     async def handle(task: Task) -> str:
-        log = task.artifact("log")
+        log = task.open_artifact("log")
         await log.append("1;")
         await go_on.wait()
         await log.append("2;", last=True)
@@ -298,6 +298,111 @@ async def test_report_friction_in_a_handler_belongs_to_its_task(
         friction = await sender.friction.get(fingerprint)
         assert friction["count"] == 1
         assert friction["evidence"][0]["reporter"] == f"agent:{agent.id}"
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+async def test_report_friction_of_a_helper_does_not_block_the_handler(
+    server: Server, agent: Agent, monkeypatch: pytest.MonkeyPatch, in_thread: bool
+) -> None:
+    monkeypatch.setenv("PARLEY_SERVER", "http://127.0.0.1:9")  # not the server of the worker
+    worker = agent.worker()
+    fingerprint = f"helper:{agent.id}"
+
+    @report_friction(fingerprint, title="Slow", problem="It is slow.")
+    def read() -> None:
+        raise TimeoutError("no response")
+
+    @worker.handler
+    async def handle(task: Task) -> str:
+        with pytest.raises(TimeoutError):
+            await asyncio.to_thread(read) if in_thread else read()
+        return task.id
+
+    async with AsyncClient(server.url, server.key) as sender:
+        async with working(worker):
+            task = await sender.agent(agent.id).send("x", wait=20)
+        friction = await sender.friction.get(fingerprint)
+    assert [entry["occurrence"] for entry in friction["evidence"]] == [task.text]
+
+
+async def test_report_friction_of_a_coroutine_in_a_plain_function(
+    server: Server, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PARLEY_SERVER", "http://127.0.0.1:9")
+    worker = agent.worker()
+    fingerprint = f"coroutine:{agent.id}"
+
+    @report_friction(fingerprint, title="Slow", problem="It is slow.")
+    async def read() -> None:
+        raise TimeoutError("no response")
+
+    @worker.handler
+    def handle(task: SyncTask) -> str:
+        with pytest.raises(TimeoutError):
+            asyncio.run(read())
+        return task.id
+
+    async with AsyncClient(server.url, server.key) as sender, working(worker):
+        task = await sender.agent(agent.id).send("x", wait=20)
+        friction = await sender.friction.get(fingerprint)
+    assert [entry["occurrence"] for entry in friction["evidence"]] == [task.text]
+
+
+async def test_report_friction_of_generators(client: Client, agent: Agent, server: Server) -> None:
+    plain, asynchronous = f"plain:{agent.id}", f"async:{agent.id}"
+
+    @report_friction(plain, title="Slow", problem="It is slow.", client=client)
+    def lines() -> Iterator[int]:
+        yield 1
+        raise TimeoutError("no response")
+
+    with pytest.raises(TimeoutError):
+        list(lines())
+    async with AsyncClient(server.url, server.key) as reporter:
+
+        @report_friction(asynchronous, title="Slow", problem="It is slow.", client=reporter)
+        async def tokens() -> AsyncIterator[int]:
+            yield 1
+            raise TimeoutError("no response")
+
+        with pytest.raises(TimeoutError):
+            [token async for token in tokens()]
+    assert [client.friction.get(key)["count"] for key in (plain, asynchronous)] == [1, 1]
+
+
+@pytest.mark.parametrize("text", ["é" * 4000, "\x1b[31mred\x00", "\udcff"])
+def test_any_traceback_is_evidence(client: Client, agent: Agent, text: str) -> None:
+    fingerprint = f"evidence:{agent.id}"
+    with (
+        pytest.raises(TimeoutError),
+        report_friction(fingerprint, title="Slow", problem="It is slow.", client=client),
+    ):
+        raise TimeoutError(text + " the end")
+    evidence = client.friction.get(fingerprint)["evidence"][0]["evidence"]
+    assert evidence.endswith(" the end\n")
+    assert len(evidence.encode()) <= 4096
+
+
+async def test_followed_events_survive_any_number_of_broken_connections(server: Server) -> None:
+    broken = 0
+
+    class Breaking(httpx.AsyncHTTPTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            nonlocal broken
+            if request.url.path.endswith("/events") and broken < 20:
+                broken += 1
+                raise httpx.ConnectError("broken")
+            return await super().handle_async_request(request)
+
+    retry = Retry(min_wait=0.001, max_wait=0.001)
+    async with (
+        httpx.AsyncClient(transport=Breaking()) as http,
+        AsyncClient(server.url, server.key, retry=retry, http_client=http) as client,
+    ):
+        async for event in client.follow_events():
+            assert event["seq"] > 0
+            break
+    assert broken == 20
 
 
 @pytest.fixture

@@ -3,12 +3,13 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from conftest import Agent, Server, working
 
 from parley import (
+    APIConnectionError,
     APIError,
     AsyncClient,
     AuthenticationError,
@@ -16,6 +17,7 @@ from parley import (
     ConfigurationError,
     DataPart,
     DirectMessage,
+    Fail,
     FilePart,
     InterruptedTaskError,
     Interruption,
@@ -69,7 +71,7 @@ async def test_plain_functions_run_in_threads(agent: Agent, sender: AsyncClient)
     def handle(task: SyncTask) -> str:
         both.wait(timeout=20)  # passes only if both handlers run at a time
         task.progress("half")
-        with task.artifact("log") as log:
+        with task.open_artifact("log") as log:
             log.append("a")
             log.write("b")
         task.send_artifact("whole", id="whole")
@@ -83,18 +85,116 @@ async def test_plain_functions_run_in_threads(agent: Agent, sender: AsyncClient)
         assert [a.text for a in task.artifacts] == ["ab", "whole", "parley-handler"]
 
 
-async def test_an_exception_fails_the_task_with_its_text(agent: Agent, sender: AsyncClient) -> None:
+@pytest.mark.parametrize(
+    ("error", "state", "text"),
+    [
+        (Fail("an order has a unit"), TaskState.FAILED, "an order has a unit"),
+        (Reject("no"), TaskState.REJECTED, "no"),
+        (ValueError("secret"), TaskState.FAILED, "the agent failed in an unexpected way"),
+    ],
+)
+async def test_only_the_text_of_a_deliberate_error_reaches_the_sender(
+    agent: Agent,
+    sender: AsyncClient,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+    state: TaskState,
+    text: str,
+) -> None:
     worker = agent.worker()
 
     @worker.handler
     async def handle(task: Task) -> None:
-        raise Reject("no") if task.text == "reject" else ValueError("an order has a unit")
+        raise error
 
     async with working(worker):
-        failed = await sender.agent(agent.id).send("fail", wait=20)
-        rejected = await sender.agent(agent.id).send("reject", wait=20)
-    assert (failed.state, said(failed)) == (TaskState.FAILED, "an order has a unit")
-    assert (rejected.state, said(rejected)) == (TaskState.REJECTED, "no")
+        task = await sender.agent(agent.id).send("x", wait=20)
+    assert (task.state, said(task)) == (state, text)
+    assert ("secret" in caplog.text) == isinstance(error, ValueError)
+
+
+async def test_an_async_generator_makes_an_artifact_that_grows(
+    agent: Agent, sender: AsyncClient
+) -> None:
+    worker = agent.worker()
+    seen = asyncio.Event()
+
+    @worker.handler
+    async def handle(task: Task) -> AsyncIterator[object]:
+        yield "one "
+        await seen.wait()  # the sender sees the first chunk before the second one is made
+        yield "two"
+        yield {"three": 3}
+
+    async with working(worker):
+        parts = []
+        async for event in sender.agent(agent.id).stream("x"):
+            if event.artifact:
+                seen.set()
+                parts += event.artifact.parts
+                last = event.last_chunk
+        task = await sender.agent(agent.id).get(event.task_id)
+    assert parts[:3] == [TextPart("one "), TextPart("two"), DataPart({"three": 3})]
+    assert last
+    assert (task.state, [artifact.id for artifact in task.artifacts]) == (
+        TaskState.COMPLETED,
+        ["result"],
+    )
+
+
+async def test_a_generator_runs_in_a_thread(agent: Agent, sender: AsyncClient) -> None:
+    worker = agent.worker()
+
+    @worker.handler
+    def handle(task: SyncTask) -> Iterator[str]:
+        yield "in "
+        yield threading.current_thread().name
+
+    async with working(worker):
+        task = await sender.agent(agent.id).send("x", wait=20)
+    assert (task.state, task.text) == (TaskState.COMPLETED, "in parley-handler")
+
+
+async def test_an_interruption_closes_a_generator(agent: Agent, sender: AsyncClient) -> None:
+    worker = agent.worker()
+    closed = asyncio.Event()
+
+    @worker.handler
+    async def handle(task: Task) -> AsyncIterator[str]:
+        try:
+            yield "begun"
+            await asyncio.sleep(600)
+        finally:
+            closed.set()
+
+    async with working(worker):
+        async for event in sender.agent(agent.id).stream("x"):
+            if event.artifact:
+                await sender.agent(agent.id).cancel(event.task_id)
+        await asyncio.wait_for(closed.wait(), 10)
+
+
+async def test_a_plain_function_has_a_blocking_client(agent: Agent, sender: AsyncClient) -> None:
+    worker = agent.worker()
+    clients: list[Client] = []
+
+    @worker.handler
+    def handle(task: SyncTask) -> str:
+        clients.append(task.client)
+        return task.client.me()["principal"]
+
+    async with working(worker):
+        for _ in range(2):
+            task = await sender.agent(agent.id).send("x", wait=20)
+            assert task.text == f"agent:{agent.id}"
+    assert clients[0] is clients[1]
+
+
+async def test_a_server_without_tls_ends_the_worker(server: Server) -> None:
+    worker = Worker("nobody", server=server.url.replace("http:", "https:"), key="parley_wrong")
+    worker.handler(_nothing)
+    with pytest.raises(APIConnectionError, match="cannot reach https"):
+        await asyncio.wait_for(worker.serve(), 20)
 
 
 async def test_a_result_that_is_no_json_fails_the_task(agent: Agent, sender: AsyncClient) -> None:
@@ -150,7 +250,7 @@ async def test_cancellation_reaches_a_plain_function(agent: Agent, sender: Async
         try:
             task.sleep(600)
         except InterruptedTaskError as error:
-            reasons.append((error.reason, task.cancelled))
+            reasons.append((error.reason, task.interrupted))
             raise
 
     async with working(worker):
@@ -199,7 +299,7 @@ async def test_written_tokens_share_requests_and_arrive_in_order(
 
     @worker.handler
     async def handle(task: Task) -> None:
-        async with task.artifact("answer", name="Answer") as answer:
+        async with task.open_artifact("answer", name="Answer") as answer:
             for i in range(300):
                 await answer.write(f"{i};")
 

@@ -209,18 +209,24 @@ def error_of(response: httpx.Response) -> APIError:
     return error_class(response.status_code)(message, **about)
 
 
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")  # before and since OpenSSL 3.2
+
+
 def connection_error(server: str, error: httpx.HTTPError) -> APIConnectionError:
     """Return the error of a request without a response."""
     not_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
-    permanent = isinstance(error, httpx.UnsupportedProtocol) or _is_tls(error)
+    permanent = isinstance(error, httpx.UnsupportedProtocol) or _refuses_tls(error)
     what = "cannot reach" if not_sent or permanent else "no response from"
     cause = str(error) or type(error).__name__
     return APIConnectionError(f"{what} {server}: {cause}", not_sent=not_sent, permanent=permanent)
 
 
-def _is_tls(error: BaseException | None) -> bool:
+def _refuses_tls(error: BaseException | None) -> bool:
+    """Whether the certificate is not trusted, or the server does not speak TLS."""
     while error is not None:
         if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
             return True
         error = error.__cause__ or error.__context__
     return False

@@ -14,6 +14,7 @@ __all__ = [
     "ConfigurationError",
     "ConflictError",
     "EventsReset",
+    "Fail",
     "FieldError",
     "FinishedError",
     "InterruptedTaskError",
@@ -187,7 +188,7 @@ class APIConnectionError(ParleyError):
     not_sent: bool
     """The request certainly did not reach the server. Otherwise it may have been carried out."""
     permanent: bool
-    """The same request cannot succeed later: the server's certificate is not trusted."""
+    """The same request cannot succeed later: wrong scheme, or a certificate that is not trusted."""
 
     def __init__(self, message: str, *, not_sent: bool = False, permanent: bool = False) -> None:
         super().__init__(message)
@@ -218,7 +219,7 @@ class Interruption(str, Enum):
 
 
 class InterruptedTaskError(ParleyError):
-    """There is no use in continuing with the task. See `reason`."""
+    """The task was canceled, the lease was lost, or the worker is stopping. See `reason`."""
 
     def __init__(self, reason: Interruption) -> None:
         super().__init__(f"the task was interrupted: {reason}")
@@ -230,6 +231,13 @@ class FinishedError(ParleyError):
 
     def __init__(self) -> None:
         super().__init__("the task is already finished")
+
+
+class Fail(ParleyError):  # noqa: N818 - reads as a statement: raise Fail("no such order")
+    """Raise it in a handler to fail the task with a text for the sender.
+
+    Of any other exception the sender learns only that the agent failed.
+    """
 
 
 class Reject(ParleyError):  # noqa: N818 - reads as a statement: raise Reject("no")

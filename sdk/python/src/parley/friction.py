@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
+import re
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import Future
+from contextlib import aclosing
 from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
@@ -13,7 +17,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
 from ._async._client import AsyncClient
 from ._sync._client import Client
 from .worker._handlers import current_task
-from .worker._task import SyncTask, Task
 
 if TYPE_CHECKING:
     from . import types as t
@@ -23,7 +26,8 @@ __all__ = ["report_friction"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_MAX_EVIDENCE = 4000
+_MAX_EVIDENCE = 4096  # bytes
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # refused by the server
 
 log = logging.getLogger("parley.friction")
 
@@ -47,9 +51,12 @@ class report_friction:  # noqa: N801 - used as a function: a decorator and a con
             ...
 
     Each exception is a report, with the traceback as evidence, and is raised again. The report that
-    reaches the org's threshold, by default the third, files a proposal. In the handler of a worker
-    the report belongs to the task, so that a second attempt does not count again. Elsewhere it uses
-    `client`, or a client of PARLEY_SERVER and PARLEY_KEY. If the report fails, that is only logged.
+    reaches the org's threshold, by default the third, files a proposal.
+
+    In the handler of a worker the report belongs to the task: each task counts once, no matter how
+    often the function fails in it. The report goes to the server of the worker. Elsewhere it goes
+    to that of `client`, or of PARLEY_SERVER and PARLEY_KEY. If the report fails, that is only
+    logged. A function that is called in an event loop does not wait for the report.
 
     Args:
         fingerprint: Identifies the friction, such as "registry:timeout".
@@ -86,7 +93,24 @@ class report_friction:  # noqa: N801 - used as a function: a decorator and a con
         self._client = client
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Decorate a function or a coroutine function."""
+        """Decorate a function, a coroutine function, or a generator of either."""
+        if inspect.isasyncgenfunction(function):
+
+            @wraps(function)
+            async def iterate(*args: P.args, **kwargs: P.kwargs) -> AsyncIterator[Any]:
+                async with self, aclosing(function(*args, **kwargs)) as items:
+                    async for item in items:
+                        yield item
+
+            return cast("Callable[P, R]", iterate)
+        if inspect.isgeneratorfunction(function):
+
+            @wraps(function)
+            def delegate(*args: P.args, **kwargs: P.kwargs) -> Iterator[Any]:
+                with self:
+                    yield from function(*args, **kwargs)
+
+            return cast("Callable[P, R]", delegate)
         if inspect.iscoroutinefunction(function):
             coroutine = cast("Callable[P, Awaitable[Any]]", function)
 
@@ -143,8 +167,12 @@ class report_friction:  # noqa: N801 - used as a function: a decorator and a con
         occurrence = task.id if task else None
         if isinstance(self._client, Client):
             self._client.friction.report(**self._report, evidence=evidence, occurrence=occurrence)
-        elif isinstance(task, SyncTask):
-            task.friction(**self._report, evidence=evidence)
+        elif task is not None:
+            sent = task.submit_friction(**self._report, evidence=evidence)
+            if _in_event_loop():
+                sent.add_done_callback(self._log_failure)
+            else:
+                sent.result()
         else:
             with Client() as client:
                 client.friction.report(**self._report, evidence=evidence, occurrence=occurrence)
@@ -156,13 +184,27 @@ class report_friction:  # noqa: N801 - used as a function: a decorator and a con
             await self._client.friction.report(
                 **self._report, evidence=evidence, occurrence=occurrence
             )
-        elif isinstance(task, Task):
-            await task.friction(**self._report, evidence=evidence)
+        elif task is not None:
+            # The caller may have an event loop of its own.
+            await asyncio.wrap_future(task.submit_friction(**self._report, evidence=evidence))
         else:
             async with AsyncClient() as client:
                 await client.friction.report(**self._report, evidence=evidence)
 
+    def _log_failure(self, sent: Future[t.FrictionOutcome]) -> None:
+        if not sent.cancelled() and (error := sent.exception()) is not None:
+            log.error("could not report friction %s", self._report["fingerprint"], exc_info=error)
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
 
 def _evidence(error: BaseException) -> str:
-    """Return the end of the traceback, which names the error."""
-    return "".join(traceback.format_exception(error))[-_MAX_EVIDENCE:]
+    """Return the end of the traceback, which names the error, as the server accepts it."""
+    text = _CONTROL.sub("?", "".join(traceback.format_exception(error)))
+    return text.encode(errors="replace")[-_MAX_EVIDENCE:].decode(errors="ignore")

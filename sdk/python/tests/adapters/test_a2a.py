@@ -59,7 +59,7 @@ async def test_cancel_interrupts_and_calls_the_executor(serve: Serve, caller: Ca
 async def test_failures_end_the_task(serve: Serve, caller: Caller) -> None:
     async with serve(executor_handler(executors.RefusingAgentExecutor())):
         for text, state, said in [
-            ("raise", TaskState.FAILED, "out of paper"),
+            ("raise", TaskState.FAILED, "the agent failed in an unexpected way"),
             ("fail", TaskState.FAILED, "no"),
             ("reject", TaskState.REJECTED, "no"),
         ]:

@@ -117,7 +117,10 @@ async def test_failures_and_cancellation(serve: Serve, caller: Caller) -> None:
 
     async with serve(crew_handler(research_crew(BrokenLLM(model="fake")), to_inputs=inputs)):
         failed = await caller.send("agents")
-    assert (failed.states[-1], failed.says[-1]) == (TaskState.FAILED, "no credit")
+    assert (failed.states[-1], failed.says[-1]) == (
+        TaskState.FAILED,
+        "the agent failed in an unexpected way",
+    )
     async with serve(crew_handler(research_crew(SlowLLM(model="fake")), to_inputs=inputs)):
         canceled = await caller.send_and_cancel("agents", started)
         assert canceled.states[-1] is TaskState.CANCELED

@@ -85,8 +85,9 @@ class AsyncAgentClient:
     ) -> AsyncIterator[TaskEvent]:
         """Send a task, or a further message on one, and iterate over its events until it rests.
 
-        The stream survives broken connections and restarts of the server: each event comes once
-        and in order.
+        A task rests when it is over or waits for its sender. The stream survives broken connections
+        and restarts of the server: each event comes once and in order. After eight connections in a
+        row without an event it raises the error of the last one; `subscribe` continues later.
         """
         first = self._send("tasks/sendSubscribe", message, id, context_id, metadata, None)
         task_id = first.body["id"]
@@ -94,7 +95,7 @@ class AsyncAgentClient:
             yield event
 
     async def subscribe(self, id: str, *, after: str = "") -> AsyncIterator[TaskEvent]:  # noqa: A002
-        """Iterate over the events of a task that the caller sent, until it rests.
+        """Iterate over the events of a task that the caller sent, until it rests; see `stream`.
 
         Args:
             id: The sender's id of the task.

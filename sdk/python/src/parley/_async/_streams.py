@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import AsyncIterator, Callable
-from time import monotonic
 from typing import Any
 
 from .. import types as t
@@ -23,14 +23,15 @@ from ..errors import (
 from ._transport import AsyncTransport
 
 _MAX_BROKEN = 8
-"""How many connections in a row may break without an event."""
+"""How many connections of a task's stream may break in a row without an event."""
 
 
 class _Reconnects:
     """Decides whether a stream connects again."""
 
-    def __init__(self, transport: AsyncTransport) -> None:
+    def __init__(self, transport: AsyncTransport, most: float) -> None:
         self._retry = transport.retry
+        self._most = most
         self._broken = 0
 
     def worked(self) -> None:
@@ -41,7 +42,7 @@ class _Reconnects:
         """Wait before the next connection, or raise the error if there is none."""
         self._broken += 1
         pause = self._retry.pause(error, self._broken, repeatable=repeatable)
-        if pause is None or self._broken >= _MAX_BROKEN or self._retry.attempts == 1:
+        if pause is None or self._broken >= self._most or self._retry.attempts == 1:
             raise error
         await asyncio.sleep(max(pause, min(decoder.retry, self._retry.max_retry_after)))
 
@@ -49,7 +50,7 @@ class _Reconnects:
 async def task_events(
     transport: AsyncTransport, first: Request, resume: Callable[[str], Request], last: str = ""
 ) -> AsyncIterator[TaskEvent]:
-    """Yield the events of a task until it rests.
+    """Yield the events of a task until it rests: it is over, or it waits for its sender.
 
     Args:
         transport: Connects to the server.
@@ -57,7 +58,7 @@ async def task_events(
         resume: Returns the request that continues the stream of a task.
         last: Id of the last known event.
     """
-    reconnects = _Reconnects(transport)
+    reconnects = _Reconnects(transport, _MAX_BROKEN)
     task_id = ""
     request = first
     while True:
@@ -109,10 +110,10 @@ async def org_events(
         make: Returns the request for the stream.
         on_reset: Called when events are no longer kept; see `EventsReset`.
     """
-    reconnects = _Reconnects(transport)
+    reconnects = _Reconnects(transport, math.inf)
     last: int | None = None
     while True:
-        decoder, began = SSEDecoder(), monotonic()
+        decoder = SSEDecoder()
         request = make()
         if last is not None:
             request.headers["Last-Event-ID"] = str(last)
@@ -135,8 +136,6 @@ async def org_events(
                         event: Any = _json(sent)
                         yield event
         except ParleyError as error:
-            if monotonic() - began > transport.retry.max_wait:
-                reconnects.worked()  # an org may be silent for long
             await reconnects.pause(error, decoder, repeatable=True)
 
 

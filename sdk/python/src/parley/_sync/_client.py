@@ -145,9 +145,9 @@ class Client(ServerResource):
     ) -> Iterator[t.Event]:
         """Iterate over the events of the org, and then over new ones as they happen.
 
-        It survives broken connections and restarts of the server: each event comes once and in
-        order. A program that keeps the `seq` of the last event and passes it as `after` misses
-        none. Requires svc:tasks:read.
+        It survives broken connections and restarts of the server, however long they take: each
+        event comes once and in order. A program that keeps the `seq` of the last event and passes
+        it as `after` misses none. Requires svc:tasks:read.
 
         Args:
             after: Number of the last known event.

@@ -18,7 +18,7 @@ class Answer:
     """
 
     def __init__(self, task: Task) -> None:
-        self._artifact = task.artifact(ARTIFACT_ID)
+        self._artifact = task.open_artifact(ARTIFACT_ID)
         self._message: Hashable = None
         self.empty = True
 

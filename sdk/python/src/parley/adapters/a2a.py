@@ -95,7 +95,7 @@ class _TaskQueue(EventQueue):
     ) -> None:
         artifact = Artifact.from_wire(wire)
         if not append or artifact.id not in self._artifacts:
-            self._artifacts[artifact.id] = self._task.artifact(
+            self._artifacts[artifact.id] = self._task.open_artifact(
                 artifact.id,
                 name=artifact.name,
                 description=artifact.description,

@@ -15,6 +15,7 @@ from __future__ import annotations
 from contextlib import aclosing
 
 from ..content import FilePart, Message, Part
+from ..errors import Fail
 from ..worker import Task
 from ._adapter import TaskHandler, needs
 from ._answer import Answer
@@ -78,7 +79,7 @@ class _Relay:
 
     async def report(self, event: Event) -> None:
         if event.error_code and not event.content:
-            raise RuntimeError(event.error_message or f"the model failed: {event.error_code}")
+            raise Fail(event.error_message or f"the model failed: {event.error_code}")
         parts = (event.content and event.content.parts) or []
         text = "".join(part.text for part in parts if part.text and not part.thought)
         agent = event.author, event.branch

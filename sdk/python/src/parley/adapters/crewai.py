@@ -62,7 +62,7 @@ def crew_handler(
 
 
 async def _report(run: _Run, task: Task) -> None:
-    answer, text, done = task.artifact(ARTIFACT_ID), "", 0
+    answer, text, done = task.open_artifact(ARTIFACT_ID), "", 0
     while (item := await run.events.get()) is not None:
         if isinstance(item, str):
             text += item
@@ -72,7 +72,7 @@ async def _report(run: _Run, task: Task) -> None:
         if done < run.size:
             await task.progress(f"{item.agent}: {item.raw}")
             await answer.close()
-            answer, text = task.artifact(ARTIFACT_ID), ""
+            answer, text = task.open_artifact(ARTIFACT_ID), ""
     output = await run.output
     result = _to_part(output)
     await answer.close()

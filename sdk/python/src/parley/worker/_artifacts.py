@@ -17,7 +17,7 @@ class ArtifactWriter:
 
     As a context manager it marks the artifact as complete at the end:
 
-        async with task.artifact("answer") as answer:
+        async with task.open_artifact("answer") as answer:
             async for token in model:
                 await answer.write(token)
 

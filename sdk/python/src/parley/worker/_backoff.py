@@ -15,7 +15,7 @@ def may_pass(error: Exception) -> bool:
     """Whether the same request may succeed later."""
     if isinstance(error, APIError):
         return error.status in (408, 429) or error.status >= 500
-    return True
+    return not (isinstance(error, APIConnectionError) and error.permanent)
 
 
 def may_have_arrived(error: Exception) -> bool:

@@ -1,4 +1,4 @@
-"""Calls the function of the user, which may be a coroutine function or a plain one."""
+"""Calls the function of the user: a coroutine function, a plain one, or a generator of either."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Protocol, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable
+from contextlib import aclosing, closing
+from typing import Any, Protocol, TypeVar, cast
 
 from ..content import PartLike
 from ._api import ClaimedTask, DirectMessage
+from ._blocking import BlockingClient
 from ._task import SyncTask, Task
 
 Result = PartLike | Iterable[PartLike] | None
 """What a handler returns: the content of the last artifact, or nothing."""
 
-AsyncHandler = Callable[[Task], Awaitable[Result]]
+AsyncHandler = Callable[[Task], Awaitable[Result] | AsyncIterator[PartLike]]
 PlainHandler = Callable[[SyncTask], Result]
 Handler = AsyncHandler | PlainHandler
 MessageHandler = Callable[[DirectMessage], Awaitable[None] | None]
 
 T = TypeVar("T")
 
-current_task: contextvars.ContextVar[Task | SyncTask | None] = contextvars.ContextVar(
+current_task: contextvars.ContextVar[Task | None] = contextvars.ContextVar(
     "parley_task", default=None
 )
 """The task of the handler that runs."""
@@ -36,7 +38,7 @@ class Run(Protocol):
         """Call the handler, and return what it returns."""
 
     def interrupt(self) -> None:
-        """Tell the handler that there is no use in continuing."""
+        """Tell the handler to stop."""
 
 
 class _AsyncRun:
@@ -52,37 +54,59 @@ class _AsyncRun:
 
 
 async def _await(handler: AsyncHandler, task: Task) -> Result:
-    return await handler(task)
+    called = handler(task)
+    if isinstance(called, Awaitable):
+        return await called
+    generator = cast("AsyncGenerator[PartLike, None]", called)
+    async with aclosing(generator) as parts, task.open_artifact() as result:
+        async for part in parts:
+            if isinstance(part, str):
+                await result.write(part)
+            else:
+                await result.append(part)
+    return None
+
+
+def _call(handler: PlainHandler, task: SyncTask) -> Result:
+    called = handler(task)
+    if not isinstance(called, Generator):
+        return called
+    with closing(called) as parts, task.open_artifact() as result:
+        for part in parts:
+            if isinstance(part, str):
+                result.write(part)
+            else:
+                result.append(part)
+    return None
 
 
 class _PlainRun:
     def __init__(self, handler: PlainHandler, task: SyncTask) -> None:
         self._task = task
-        self._future = in_thread(lambda: handler(task))
+        self._future = in_thread(lambda: _call(handler, task))
 
     async def result(self) -> Result:
         return await self._future
 
     def interrupt(self) -> None:
-        self._task.interrupted()
+        self._task.wake()
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Whether a call of the function returns a coroutine."""
+    """Whether the function is a coroutine function or an asynchronous generator."""
     call = getattr(function, "__call__", None)  # noqa: B004 - of an object that can be called
-    return inspect.iscoroutinefunction(inspect.unwrap(function)) or inspect.iscoroutinefunction(
-        call
+    return any(
+        inspect.iscoroutinefunction(form) or inspect.isasyncgenfunction(form)
+        for form in (inspect.unwrap(function), call)
     )
 
 
-def start(handler: Handler, task: Task, claimed: ClaimedTask) -> Run:
+def start(handler: Handler, task: Task, claimed: ClaimedTask, client: BlockingClient) -> Run:
     """Call a handler, in a thread of its own if it is a plain function."""
+    current_task.set(task)
     if is_async(handler):
-        current_task.set(task)
         return _AsyncRun(handler, task)  # type: ignore[arg-type]
-    sync = SyncTask(task, claimed, asyncio.get_running_loop())
-    current_task.set(sync)
-    return _PlainRun(handler, sync)  # type: ignore[arg-type]
+    return _PlainRun(handler, SyncTask(task, claimed, client))  # type: ignore[arg-type]
 
 
 def in_thread(function: Callable[[], T]) -> asyncio.Future[T]:

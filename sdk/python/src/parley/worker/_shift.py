@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .._trace import current_trace
 from ..content import to_parts
-from ..errors import FinishedError, InterruptedTaskError, Interruption, ParleyError, Reject
+from ..errors import Fail, FinishedError, InterruptedTaskError, Interruption, ParleyError, Reject
 from ._api import ClaimedTask, DirectMessage, WorkAPI
 from ._backoff import Backoff, may_pass
+from ._blocking import BlockingClient
 from ._exchange import Outbox
 from ._handlers import Handler, MessageHandler, in_thread, is_async, start
 from ._lease import Lease
@@ -33,6 +34,8 @@ That also tells the server that it is still alive.
 """
 _STUCK_AFTER = 5.0
 """How long a handler may take to notice an interruption when the worker stops."""
+_UNEXPECTED = "the agent failed in an unexpected way"
+"""What the sender, maybe of another org, learns of an exception. The log has the rest."""
 
 T = TypeVar("T")
 Report = Callable[[], Awaitable[None]]
@@ -58,12 +61,14 @@ class Shift:
         self,
         settings: Settings,
         client: AsyncClient,
+        blocking_client: BlockingClient,
         api: WorkAPI,
         handler: Handler,
         on_message: MessageHandler | None,
     ) -> None:
         self._settings = settings
         self._client = client
+        self._blocking_client = blocking_client
         self._api = api
         self._handler = handler
         self._on_message = on_message
@@ -256,24 +261,27 @@ class Shift:
                 # Without a result, the task counts as an attempt. Handed back, it could come again
                 # without end.
                 lease.abandon()
+        await task.wait_for_friction()
         if lease.interruption is Interruption.STOPPING:
             await lease.hand_back()
 
     async def _call(self, claimed: ClaimedTask, task: Task, lease: Lease) -> Report | None:
         """Call the handler. Return what reports its result; None if there is nothing to report."""
         try:
-            run = start(self._handler, task, claimed)
+            run = start(self._handler, task, claimed, self._blocking_client)
             lease.on_interrupt = run.interrupt
             parts = to_parts(await run.result())
         except Suspend:
             return None
         except Reject as error:
             return partial(task.reject, str(error))
-        except BaseException as error:
+        except Fail as error:
+            return partial(task.fail, str(error))
+        except BaseException:
             if lease.over:
                 return None
             log.exception("the handler of task %s failed", task.id)
-            return partial(task.fail, str(error) or type(error).__name__)
+            return partial(task.fail, _UNEXPECTED)
         return partial(task.complete, *parts)
 
     async def _settle(self, task: Task, report: Report) -> None:

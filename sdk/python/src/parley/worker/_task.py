@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._trace import Trace
@@ -12,11 +13,13 @@ from ..content import Message, Part, PartLike, Sender, TaskState, TextPart, to_p
 from ..errors import Interruption
 from ._api import ClaimedTask, Report
 from ._artifacts import ArtifactWriter, SyncArtifactWriter
+from ._blocking import BlockingClient
 from ._lease import Lease
 
 if TYPE_CHECKING:
     from .. import types as t
     from .._async._client import AsyncClient
+    from .._sync._client import Client
 
 T = TypeVar("T")
 
@@ -68,7 +71,7 @@ class _TaskFields:
     trace: Trace | None
     """The trace that the task belongs to (W3C Trace Context)."""
 
-    def __init__(self, claimed: ClaimedTask, lease: Lease, client: AsyncClient) -> None:
+    def __init__(self, claimed: ClaimedTask, lease: Lease) -> None:
         self.id = claimed.id
         self.context_id = claimed.context_id
         self.sender = claimed.sender
@@ -80,7 +83,6 @@ class _TaskFields:
         self.accepted_output_modes = claimed.accepted_output_modes
         self.trace = claimed.trace
         self._lease = lease
-        self._client = client
 
     @property
     def text(self) -> str:
@@ -93,8 +95,8 @@ class _TaskFields:
         return self._lease.interruption
 
     @property
-    def cancelled(self) -> bool:
-        """Whether there is no use in continuing; see `interruption`."""
+    def interrupted(self) -> bool:
+        """Whether to stop: the task was canceled, the lease was lost, or the worker is stopping."""
         return self._lease.interruption is not None
 
     @property
@@ -103,8 +105,8 @@ class _TaskFields:
         return self._lease.over
 
     def check(self) -> None:
-        """Raise `InterruptedTaskError` if there is no use in continuing."""
-        if self.cancelled:
+        """Raise `InterruptedTaskError` if the handler was interrupted; see `interruption`."""
+        if self.interrupted:
             self._lease.check()
 
     def __repr__(self) -> str:
@@ -115,13 +117,16 @@ class Task(_TaskFields):
     """A task of the agent, for a coroutine function.
 
     The methods may be called from several coroutines; reports arrive in the order of the calls.
-    When there is no use in continuing, the handler gets `asyncio.CancelledError`, and
-    `interruption` says why.
+    The handler gets `asyncio.CancelledError` when the task was canceled, the lease was lost, or the
+    worker is stopping; `interruption` says which.
     """
 
     def __init__(self, claimed: ClaimedTask, lease: Lease, client: AsyncClient) -> None:
-        super().__init__(claimed, lease, client)
+        super().__init__(claimed, lease)
+        self._client = client
+        self._loop = asyncio.get_running_loop()
         self._questions = 0
+        self._friction_reports: list[Future[t.FrictionOutcome]] = []
 
     @property
     def client(self) -> AsyncClient:
@@ -153,7 +158,7 @@ class Task(_TaskFields):
         artifact = {key: value for key, value in artifact.items() if value is not None}
         await self._lease.report(lambda _: {"artifacts": [artifact]})
 
-    def artifact(
+    def open_artifact(
         self,
         id: str = "result",  # noqa: A002 - the name of the field
         *,
@@ -265,9 +270,9 @@ class Task(_TaskFields):
     ) -> t.FrictionOutcome:
         """Report something that got in the agent's way.
 
-        Call it each time with the same fingerprint. The report that reaches the org's threshold,
-        by default the third, files a proposal with the collected evidence. The key also needs the
-        scope svc:tasks:write.
+        Call it each time with the same fingerprint. Each task counts once. The report that reaches
+        the org's threshold, by default that of the third task, files a proposal with the collected
+        evidence. The key also needs the scope svc:tasks:write.
 
         Args:
             fingerprint: Identifies the friction, such as "registry:timeout".
@@ -291,6 +296,20 @@ class Task(_TaskFields):
             occurrence=occurrence or self.id,
         )
 
+    def submit_friction(self, **report: Any) -> Future[t.FrictionOutcome]:
+        """Report friction from any thread. The worker waits for it before the task is over.
+
+        It is for `report_friction`.
+        """
+        sent = asyncio.run_coroutine_threadsafe(self.friction(**report), self._loop)
+        self._friction_reports.append(sent)
+        return sent
+
+    async def wait_for_friction(self) -> None:
+        """Wait until everything that `submit_friction` got is reported. The worker calls it."""
+        reports = map(asyncio.wrap_future, self._friction_reports)
+        await asyncio.gather(*reports, return_exceptions=True)
+
 
 def _completed(parts: Sequence[PartLike], said: Sequence[Part]) -> Report:
     report: Report = {"status": TaskState.COMPLETED.value}
@@ -313,26 +332,31 @@ def _said(text: str) -> dict[str, Any] | None:
 class SyncTask(_TaskFields):
     """A task of the agent, for a plain function, which runs in a thread of its own.
 
-    When there is no use in continuing, `cancelled` becomes true, and `check`, `sleep` and the
-    reports raise `InterruptedTaskError`.
+    When the task was canceled, the lease was lost, or the worker is stopping, `interrupted` becomes
+    true, and `check`, `sleep` and the reports raise `InterruptedTaskError`.
     """
 
-    def __init__(self, task: Task, claimed: ClaimedTask, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(claimed, task._lease, task._client)
+    def __init__(self, task: Task, claimed: ClaimedTask, client: BlockingClient) -> None:
+        super().__init__(claimed, task._lease)
         self._task = task
-        self._loop = loop
-        self._interrupted = threading.Event()
+        self._client = client
+        self._interruption = threading.Event()
 
     def _run(self, operation: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(operation, self._loop).result()
+        return asyncio.run_coroutine_threadsafe(operation, self._task._loop).result()
 
-    def interrupted(self) -> None:
+    @property
+    def client(self) -> Client:
+        """A client of the worker's server, to call other agents or to submit proposals."""
+        return self._client.get()
+
+    def wake(self) -> None:
         """Wake a `sleep`. The worker calls it."""
-        self._interrupted.set()
+        self._interruption.set()
 
     def sleep(self, seconds: float) -> None:
-        """Wait, and raise `InterruptedTaskError` as soon as there is no use in continuing."""
-        self._interrupted.wait(seconds)
+        """Wait, and raise `InterruptedTaskError` as soon as the handler is interrupted."""
+        self._interruption.wait(seconds)
         self.check()
 
     def progress(self, *parts: PartLike) -> None:
@@ -354,7 +378,7 @@ class SyncTask(_TaskFields):
             )
         )
 
-    def artifact(
+    def open_artifact(
         self,
         id: str = "result",  # noqa: A002 - the name of the field
         *,
@@ -363,7 +387,7 @@ class SyncTask(_TaskFields):
         metadata: dict[str, Any] | None = None,
     ) -> SyncArtifactWriter:
         """Return an output that the sender sees growing."""
-        writer = self._task.artifact(id, name=name, description=description, metadata=metadata)
+        writer = self._task.open_artifact(id, name=name, description=description, metadata=metadata)
         return SyncArtifactWriter(writer, self._run)
 
     def ask(self, question: PartLike | Message) -> Message:

@@ -14,9 +14,10 @@ from typing import TypeVar, overload
 import httpx
 
 from .._async._client import AsyncClient
-from .._retry import Retry
+from .._sync._client import Client
 from ..errors import ConfigurationError
 from ._api import WorkAPI
+from ._blocking import BlockingClient
 from ._handlers import AsyncHandler, Handler, MessageHandler, PlainHandler
 from ._shift import Settings, Shift
 
@@ -25,6 +26,7 @@ P = TypeVar("P", bound=PlainHandler)
 M = TypeVar("M", bound=MessageHandler)
 
 _MAX_LEASE = 3600
+_USER_AGENT = "parley-worker"
 
 
 class Worker:
@@ -38,17 +40,19 @@ class Worker:
 
         worker.run()
 
-    What the handler returns completes the task: a string, a part, several of them, or nothing. An
-    exception fails the task with its text, and `parley.Reject` rejects it. A plain function runs in
-    a thread of its own and gets a `SyncTask`.
+    What the handler returns completes the task: a string, a part, several of them, or nothing. What
+    a generator yields becomes an artifact that grows while the sender watches. `parley.Fail` fails
+    the task with a text for the sender, `parley.Reject` rejects it, and any other exception fails
+    it and is logged. A plain function runs in a thread of its own and gets a `SyncTask`.
 
-    The worker keeps the leases of its tasks alive. When there is no use in continuing, a coroutine
-    gets `asyncio.CancelledError`; `task.interruption` says why: the sender canceled the task, the
-    lease is lost, or the worker is stopping. When a worker is lost, its tasks go to another one, so
-    a handler must be able to run again for the same task.
+    The worker keeps the leases of its tasks alive. A coroutine gets `asyncio.CancelledError` when
+    the sender canceled the task, the lease was lost, or the worker is stopping; `task.interruption`
+    says which. When a worker is lost, its tasks go to another one, so a handler must be able to run
+    again for the same task.
 
     Claims are repeated forever, and reports for as long as the lease lasts, with growing pauses.
-    Only a permanent refusal, such as a wrong key, ends the worker with an error.
+    Only a permanent problem, such as a wrong key or a certificate that is not trusted, ends the
+    worker with an error.
 
     Args:
         agent: Id of the agent.
@@ -60,7 +64,8 @@ class Worker:
         lease: How many seconds a task stays with this worker when the server hears nothing of it.
             The worker extends its leases, so they need not be as long as the work.
         grace: How many seconds handlers may continue after the worker begins to stop.
-        http_client: Sends all requests instead of a client of its own.
+        http_client: Sends all requests instead of a client of its own, besides those of
+            `SyncTask.client`.
     """
 
     def __init__(
@@ -133,14 +138,13 @@ class Worker:
             raise RuntimeError("the worker is running already")
         server, key = self._address
         async with AsyncClient(
-            server,
-            key,
-            user_agent="parley-worker",
-            http_client=self._http_client,
-            retry=Retry(),
+            server, key, user_agent=_USER_AGENT, http_client=self._http_client
         ) as client:
+            blocking_client = BlockingClient(lambda: Client(server, key, user_agent=_USER_AGENT))
             api = WorkAPI(client.transport, self.agent)
-            shift = Shift(self._settings, client, api, self._handler, self._on_message)
+            shift = Shift(
+                self._settings, client, blocking_client, api, self._handler, self._on_message
+            )
             self._shift = shift, asyncio.get_running_loop()
             if self._stop_requested:  # before the worker was running
                 shift.stop()
@@ -148,6 +152,7 @@ class Worker:
                 await shift.run()
             finally:
                 self._shift, self._stop_requested = None, False
+                blocking_client.close()
 
     def stop(self) -> None:
         """Stop cleanly, from any thread. `run` or `serve` returns when the worker has stopped."""
