@@ -182,7 +182,8 @@ func (s *shift) begin(a client.ClaimedTask) {
 	}()
 }
 
-// settle ends a task whose handler returned without ending it.
+// settle ends a task whose handler returned without ending it. If the result cannot be sent, the task
+// fails.
 func (s *shift) settle(ctx context.Context, t *Task, err error) {
 	h := t.hold
 	if h.ended() != nil {
@@ -200,8 +201,15 @@ func (s *shift) settle(ctx context.Context, t *Task, err error) {
 	} else {
 		err = t.Fail(last, err.Error())
 	}
-	if err != nil && !errors.Is(err, ErrCanceled) {
-		s.log.Error("could not report the result of a task", "agent", s.agent, "task", t.ID, "error", err)
+	if err == nil || errors.Is(err, ErrCanceled) {
+		return
+	}
+	s.log.Error("could not report the result of a task", "agent", s.agent, "task", t.ID, "error", err)
+	if h.ended() != nil {
+		return
+	}
+	if err := t.Fail(last, "the result could not be sent: "+err.Error()); err != nil {
+		s.log.Error("could not report the failure of a task", "agent", s.agent, "task", t.ID, "error", err)
 	}
 }
 

@@ -76,6 +76,24 @@ func TestHowAHandlerEndsATask(t *testing.T) {
 	}
 }
 
+// A result that the server refuses, whatever the handler says, fails its task.
+func TestWhatCannotBeSentFailsTheTask(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFake(t, "hi")
+		f.before = func(n int, w http.ResponseWriter) bool {
+			return n == 1 && refuse(w, http.StatusRequestEntityTooLarge, "request.too_large")
+		}
+		stop := start(t, f, func(context.Context, *Task) error { return errors.New("very long") })
+		f.until(t, "the task is over", func() bool { return f.over["lease-a"] != "" })
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.said(); !strings.HasPrefix(got, "failed the result could not be sent: ") {
+			t.Errorf("reported %q, want a failure that says why", got)
+		}
+	})
+}
+
 // After a lost request or response the outcome still arrives, and nothing is shown twice.
 func TestReportsAreRepeated(t *testing.T) {
 	t.Parallel()

@@ -129,6 +129,31 @@ it("runs an executor of version 1.x, which answers the official client", async (
   await until("the executor was told", () => executor.canceled !== "");
 });
 
+it("survives an executor that fails after it was canceled", async (t) => {
+  const server = await Server.start(t);
+  let failed = false;
+  let cancel: () => void = () => undefined;
+  const executor = {
+    execute: async () => {
+      await new Promise<void>((resolve) => (cancel = resolve));
+      failed = true;
+      throw new Error("canceled"); // an unhandled rejection would fail this test
+    },
+    cancelTask: () => {
+      cancel();
+      throw new Error("nothing to cancel");
+    },
+  };
+  const key = await server.agent("fragile");
+  startWorker(t, { url: server.url, key, agent: "fragile" }, executorHandler(executor));
+  const agent = server.client.agent("fragile");
+  const { id } = await agent.send("go");
+  await until("the task is at work", async () => (await agent.get(id)).status.state === "working");
+  await agent.cancel(id);
+  await until("the executor has failed", () => failed);
+  await new Promise(setImmediate);
+});
+
 /** Runs a worker in a folder of its own, where version 0.3 of the SDK is installed, with an executor of its README. */
 async function startOldWorker(t: TestContext, server: Server, agent: string, executor: string): Promise<void> {
   const readme = await readFile(new URL("node_modules/a2a-js-sdk-0.3/README.md", root), "utf8");

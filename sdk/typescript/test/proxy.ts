@@ -7,7 +7,14 @@ import type { TestContext } from "node:test";
 export type Fault = "request" | "response" | "cut" | undefined;
 
 /** Responds to a request in place of the server; undefined leaves it to the server. */
-export type Own = (path: string, body: string) => Promise<{ type: string; body: string | Buffer }> | undefined;
+export type Own = (path: string, body: string) => Page | Promise<Page> | undefined;
+
+interface Page {
+  /** Default: 200. */
+  status?: number;
+  type: string;
+  body: string | Buffer;
+}
 
 /** A proxy in front of a server that loses requests and responses, and may serve pages of its own. */
 export async function startProxy(
@@ -40,7 +47,7 @@ async function forward(
   const body = Buffer.concat(chunks);
   const page = await own(incoming.url ?? "", body.toString());
   if (page) {
-    outgoing.writeHead(200, { "Content-Type": page.type }).end(page.body);
+    outgoing.writeHead(page.status ?? 200, { "Content-Type": page.type }).end(page.body);
     return;
   }
   const fault = decide(incoming.method ?? "", incoming.url ?? "", body.toString());

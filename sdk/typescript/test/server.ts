@@ -120,10 +120,10 @@ export const quiet: Logger = {
 /** Runs a worker until the test ends. */
 export function startWorker(
   t: TestContext,
-  options: Omit<WorkerOptions, "logger">,
+  options: WorkerOptions,
   handler: Handler,
 ): { worker: Worker; stopped: Promise<void> } {
-  const worker = new Worker({ graceSeconds: 0, ...options, logger: quiet }, handler);
+  const worker = new Worker({ graceSeconds: 0, logger: quiet, ...options }, handler);
   const stopped = worker.run({ stopOn: [] });
   t.after(async () => {
     worker.stop();

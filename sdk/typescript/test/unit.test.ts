@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 import { verifyWebhook, version, WebhookVerificationError } from "@parley/sdk";
-import { decodePart, encodePart, encodePartV1, text, type Part } from "../dist/content.js";
+import { decodePart, encodePart, encodePartV1, text, textOf, type Part } from "../dist/content.js";
 import { ApiError, ConnectionError } from "../dist/errors.js";
 import { parseRetryAfter, RetryPolicy } from "../dist/retry.js";
 import { parseEvents } from "../dist/sse.js";
@@ -106,12 +106,46 @@ describe("parts", () => {
   });
 });
 
+it("an artifact stream that nobody awaits keeps its failure for the next call", async () => {
+  const failure = new Error("canceled");
+  const stream = new ArtifactStream(() => Promise.reject(failure));
+  void stream.write("a"); // an unhandled rejection would fail this test
+  await new Promise(setImmediate);
+  void stream.write("b");
+  await assert.rejects(stream.write("c"), failure);
+  await assert.rejects(stream.end(), failure);
+});
+
+describe("the end of an artifact stream", () => {
+  async function sent(write: (stream: ArtifactStream) => Promise<void> | undefined): Promise<string[]> {
+    const chunks: string[] = [];
+    const stream = new ArtifactStream((parts, last) => {
+      chunks.push(`${textOf({ parts })}${last ? " (last)" : ""}`);
+      return Promise.resolve();
+    });
+    const written = write(stream);
+    if (written) await written;
+    await stream.end();
+    return chunks;
+  }
+
+  it("marks the last chunk", async () => {
+    assert.deepEqual(await sent((stream) => void stream.write("a")), ["a (last)"]);
+  });
+  it("is an empty chunk if all others were sent", async () => {
+    assert.deepEqual(await sent((stream) => stream.write("a")), ["a", " (last)"]);
+  });
+  it("sends nothing if nothing was written", async () => {
+    assert.deepEqual(await sent(() => undefined), []);
+  });
+});
+
 it("an artifact stream joins what is written while a report is on its way", async () => {
   const sent: string[] = [];
   let release: () => void = () => undefined;
-  const stream = new ArtifactStream(async (written) => {
+  const stream = new ArtifactStream(async (written, last) => {
     sent.push(written.map((part) => (part.kind === "text" ? part.text : part.kind)).join("|"));
-    await new Promise<void>((resolve) => (release = resolve));
+    if (!last) await new Promise<void>((resolve) => (release = resolve));
   });
   void stream.write("a");
   await Promise.resolve().then(() => undefined);
@@ -120,7 +154,7 @@ it("an artifact stream joins what is written while a report is on its way", asyn
   await new Promise(setImmediate);
   release();
   await stream.end();
-  assert.deepEqual(sent, ["a", "bc|data|d"]);
+  assert.deepEqual(sent, ["a", "bc|data|d", ""]);
 });
 
 describe("verifyWebhook", () => {

@@ -91,6 +91,47 @@ describe("Worker", () => {
     assert.equal(textOf(task.status.message), "no such order");
   });
 
+  it("logs the failure of a handler", async (t) => {
+    const failure = new TypeError("order is undefined");
+    const logged: unknown[] = [];
+    const error = (_: string, details?: object) => logged.push(details && "error" in details && details.error);
+    const { agent } = await employ(t, () => Promise.reject(failure), { logger: { ...quiet, error } });
+    await ask(agent, "go");
+    assert.deepEqual(logged, [failure]);
+  });
+
+  it("fails a task whose result cannot be encoded", async (t) => {
+    const { agent } = await employ(t, () => data({ n: 1n }));
+    const task = await ask(agent, "go");
+    assert.equal(task.status.state, "failed");
+    assert.match(textOf(task.status.message), /^the result could not be sent: .*BigInt/);
+  });
+
+  it("fails a task whose result the server refuses", async (t) => {
+    const { agent } = await employ(t, () => "x".repeat(40 << 20));
+    const task = await ask(agent, "go");
+    assert.equal(task.status.state, "failed");
+    assert.match(textOf(task.status.message), /^the result could not be sent: the server responded with 413/);
+  });
+
+  it("works with a server that does not know exchanges", async (t) => {
+    let exchanges = 0;
+    const url = await startProxy(
+      t,
+      server.url,
+      () => undefined,
+      (path) => {
+        if (!path.endsWith("/work")) return undefined;
+        exchanges++;
+        return { status: 404, type: "text/plain", body: "not found" };
+      },
+    );
+    const { agent } = await employ(t, (task) => task.text, { url, concurrency: 2 });
+    assert.equal(resultOf(await ask(agent, "one")), "one");
+    assert.equal(resultOf(await ask(agent, "two")), "two");
+    assert.equal(exchanges, 1);
+  });
+
   it("streams the artifact of an async generator", async (t) => {
     const { agent } = await employ(t, async function* (task) {
       for (const word of task.text.split(" ")) yield `${word} `;
@@ -98,12 +139,15 @@ describe("Worker", () => {
     });
     let chunks = "";
     let appended = false;
+    let complete = false;
     for await (const event of agent.stream("one two three")) {
       if (event.artifact) chunks += textOf(event.artifact, "");
       appended ||= event.append;
+      complete ||= event.lastChunk;
     }
     assert.equal(chunks, "one two three ");
     assert.ok(appended, "the artifact did not grow");
+    assert.ok(complete, "the artifact has no last chunk");
   });
 
   it("asks a question, and runs again with the answer", async (t) => {

@@ -29,8 +29,8 @@ export function executorHandler(executor: Executor): Handler {
       events.close();
     });
     const cancel = (): void => {
-      void executor.cancelTask(task.id, bus).catch(() => undefined);
       events.close();
+      void ended(() => executor.cancelTask(task.id, bus));
     };
     task.signal.addEventListener("abort", cancel, { once: true });
     try {
@@ -38,6 +38,7 @@ export function executorHandler(executor: Executor): Handler {
       const executed = executor.execute(request, bus).finally(() => {
         events.close();
       });
+      void ended(() => executed); // it may fail after a cancellation, when nothing awaits it
       await apply(task, events);
       task.signal.throwIfAborted();
       await executed;
@@ -46,6 +47,15 @@ export function executorHandler(executor: Executor): Handler {
       bus.removeAllListeners();
     }
   };
+}
+
+/** Waits for the end of an action, whether it succeeds or fails. */
+async function ended(action: () => Promise<void>): Promise<void> {
+  try {
+    await action();
+  } catch {
+    // The task is over.
+  }
 }
 
 /** Version 0.3 has no wrappers of events. */

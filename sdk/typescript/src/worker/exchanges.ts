@@ -1,13 +1,16 @@
-import type { ClaimRequest, WorkExchange, WorkExchangeReport, WorkReport } from "../api.js";
+import type { ClaimRequest, WorkExchange, WorkExchangeReport, WorkProgress, WorkReport } from "../api.js";
 import { ApiError, ProtocolError } from "../errors.js";
 import { mayPass } from "./backoff.js";
+import type { Lease } from "./lease.js";
 import type { Leases } from "./leases.js";
 import type { Logger } from "./logger.js";
-import { Outbox, type Result } from "./outbox.js";
+import { maxLength, Outbox, type Result } from "./outbox.js";
 import type { Slots } from "./slots.js";
 
 /** How often at most claims that fail are logged. */
 const warnEveryMs = 10_000;
+/** How long results are sent alone to a server that does not know exchanges. */
+const aloneMs = 300_000;
 
 /** What an exchange needs of the worker. */
 export interface ExchangeContext {
@@ -26,6 +29,7 @@ export class Exchanges {
   readonly outbox: Outbox;
   readonly #context: ExchangeContext;
   #warnedAt = -warnEveryMs;
+  #aloneUntil = 0;
 
   constructor(context: ExchangeContext) {
     this.#context = context;
@@ -33,6 +37,18 @@ export class Exchanges {
       (batch) => this.#exchange(batch),
       () => context.slots.expected,
     );
+  }
+
+  /** Sends a report that ends a lease, together with others if possible. */
+  async deliver(lease: Lease, report: WorkReport, signal?: AbortSignal): Promise<WorkProgress> {
+    const { length } = JSON.stringify(report); // throws if the report cannot be encoded
+    if (length > maxLength || performance.now() < this.#aloneUntil) return this.#sendAlone(lease, report, signal);
+    return this.outbox.deliver(lease, report, length, signal);
+  }
+
+  /** Sends a report in a request of its own, which asks for no tasks. */
+  #sendAlone(lease: Lease, report: WorkReport, signal = this.#context.signal): Promise<WorkProgress> {
+    return this.#context.leases.report(lease.token, report, { trace: lease.trace }, signal);
   }
 
   async #exchange(batch: readonly Result[]): Promise<boolean> {
@@ -79,12 +95,20 @@ export class Exchanges {
   /** If trying again cannot help, each result is sent alone, so that one does not affect the others. */
   async #settleFailed(batch: readonly Result[], error: unknown): Promise<void> {
     for (const { lease } of batch) this.#context.slots.stay(lease);
-    if (mayPass(error) || batch.length === 1 || this.#context.signal.aborted) {
+    if (mayPass(error) || this.#context.signal.aborted) {
       for (const result of batch) result.reject(error as Error);
       return;
     }
-    await Promise.all(batch.map((result) => this.#exchange([result])));
+    if (isUnknownRoute(error)) this.#aloneUntil = performance.now() + aloneMs;
+    await Promise.all(
+      batch.map(({ lease, report, resolve, reject }) => this.#sendAlone(lease, report).then(resolve, reject)),
+    );
   }
+}
+
+/** Reports whether the server may be an older one, without exchanges. */
+function isUnknownRoute(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 404 || error.status === 405);
 }
 
 function encodeReport({ lease, report }: Result): WorkExchangeReport & { report: WorkReport } {

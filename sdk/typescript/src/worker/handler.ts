@@ -2,8 +2,9 @@ import type { WorkReport } from "../api.js";
 import { partsOf, type Content, type Part } from "../content.js";
 import { reasonOf } from "../errors.js";
 import type { Lease } from "./lease.js";
+import type { Logger } from "./logger.js";
 import { artifactOf, messageOf } from "./report.js";
-import type { Task } from "./task.js";
+import { TaskSuspendedError, type Task } from "./task.js";
 
 /** Id of the artifact that a handler makes by iterating. */
 const resultId = "result";
@@ -25,21 +26,18 @@ export type HandlerResult = Content | AsyncIterable<string | Part> | undefined;
 // eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- handlers that return nothing are usual
 export type Handler = (task: Task) => HandlerResult | void | Promise<HandlerResult | void>;
 
-/**
- * Runs a handler. It returns a function that reports the outcome, which is worth trying while the lease
- * lasts, even if the worker begins to stop.
- */
-export async function run(handler: Handler, task: Task, lease: Lease): Promise<() => Promise<void>> {
-  let report: WorkReport;
+/** Runs a handler. It returns the report of the outcome. */
+export async function run(handler: Handler, task: Task, lease: Lease, logger: Logger): Promise<WorkReport> {
   try {
     const result = (await handler(task)) as HandlerResult;
-    report = { status: "completed" };
     if (isIterable(result)) await stream(task, result);
-    else if (result !== undefined) report.artifacts = [artifactOf(partsOf(result))];
+    else if (result !== undefined) return { status: "completed", artifacts: [artifactOf(partsOf(result))] };
+    return { status: "completed" };
   } catch (error) {
-    report = { status: "failed", message: messageOf(reasonOf(error) || "the agent failed") };
+    const expected = lease.signal.aborted || error instanceof TaskSuspendedError;
+    if (!expected) logger.error("the handler failed", { task: task.id, error });
+    return { status: "failed", message: messageOf(reasonOf(error) || "the agent failed") };
   }
-  return () => lease.report(true, () => report);
 }
 
 function isIterable(result: HandlerResult): result is AsyncIterable<string | Part> {
@@ -48,12 +46,9 @@ function isIterable(result: HandlerResult): result is AsyncIterable<string | Par
 
 async function stream(task: Task, chunks: AsyncIterable<string | Part>): Promise<void> {
   const artifact = task.stream(resultId);
-  let failure: unknown;
   for await (const chunk of chunks) {
     task.signal.throwIfAborted();
-    if (failure !== undefined) throw failure as Error;
-    if (chunk !== "") void artifact.write(chunk).catch((error: unknown) => (failure = error));
+    if (chunk !== "") void artifact.write(chunk); // end has its error
   }
   await artifact.end();
-  if (failure !== undefined) throw failure as Error;
 }

@@ -3,9 +3,9 @@ import type { Lease } from "./lease.js";
 
 /** How long a result waits for those of other handlers. */
 const gatherMs = 1;
-/** Limits of the results in one request. A larger one has a request of its own. */
+/** Limits of the results in one request. */
 const maxReports = 100;
-const maxLength = 1 << 20;
+export const maxLength = 1 << 20;
 /**
  * A further request is sent if the last one got no response for this long, so that a request that hangs
  * delays no other results. Some may be in flight at a time.
@@ -19,8 +19,8 @@ export interface Result {
   readonly report: WorkReport;
   /** Length of the encoded report. */
   readonly length: number;
-  resolve(progress: WorkProgress): void;
-  reject(error: Error): void;
+  readonly resolve: (progress: WorkProgress) => void;
+  readonly reject: (error: Error) => void;
 }
 
 /** Collects the results of handlers and sends them together. */
@@ -47,10 +47,9 @@ export class Outbox {
     return performance.now() - this.#lastHeardAt;
   }
 
-  /** Sends a report, together with others if possible. */
-  deliver(lease: Lease, report: WorkReport, signal?: AbortSignal): Promise<WorkProgress> {
+  /** Sends a report of this length, together with others if possible. */
+  deliver(lease: Lease, report: WorkReport, length: number, signal?: AbortSignal): Promise<WorkProgress> {
     return new Promise((resolve, reject) => {
-      const length = JSON.stringify(report).length; // throws if the report cannot be encoded
       const abort = (): void => {
         this.#items = this.#items.filter((item) => item !== result);
         result.reject(signal?.reason as Error);

@@ -1,4 +1,4 @@
-import type { Claim, ClaimedTask, ClaimRequest } from "../api.js";
+import type { Claim, ClaimedTask, ClaimRequest, WorkReport } from "../api.js";
 import type { FrictionReporter } from "../client/friction.js";
 import { reasonOf, TaskCanceledError } from "../errors.js";
 import { sleep } from "../retry.js";
@@ -10,6 +10,7 @@ import type { Leases } from "./leases.js";
 import type { Logger } from "./logger.js";
 import { Mailbox, type DirectMessage } from "./mailbox.js";
 import { Queue } from "./queue.js";
+import { messageOf } from "./report.js";
 import { Slots } from "./slots.js";
 import { Task } from "./task.js";
 
@@ -153,7 +154,7 @@ export class Shift {
       leases: this.#context.leases,
       leaseSeconds: this.#context.leaseSeconds,
       logger: this.#context.logger,
-      deliver: (...args) => this.#exchanges.outbox.deliver(...args),
+      deliver: (...args) => this.#exchanges.deliver(...args),
     });
     const work = this.#stopping ? lease.giveBack() : this.#work(claimed, lease);
     this.#handlers.add(work);
@@ -164,22 +165,33 @@ export class Shift {
     this.#slots.hold(lease);
     this.#context.logger.debug("claimed", { task: claimed.id, attempt: claimed.attempt });
     const task = new Task(claimed, lease, this.#context.friction);
-    let report: (() => Promise<void>) | undefined;
+    let report: WorkReport | undefined;
     await this.#slots.run(async () => {
-      report = await run(this.#context.handler, task, lease);
+      report = await run(this.#context.handler, task, lease, this.#context.logger);
     }, lease.signal);
-    try {
-      if (!lease.over) await (lease.signal.aborted ? lease.giveBack() : report?.());
-    } catch (error) {
-      if (!(error instanceof TaskCanceledError)) {
-        this.#context.logger.error("could not report the result of a task", {
-          task: claimed.id,
-          error: reasonOf(error),
-        });
+    if (lease.signal.aborted)
+      await lease.giveBack(); // no effect if the lease is over
+    else if (report) await this.#settle(lease, report);
+    lease.release();
+    this.#slots.forget(lease);
+  }
+
+  /**
+   * Reports the outcome of a handler, unless it has ended the task itself. That is worth trying while the
+   * lease lasts, even if the worker begins to stop. If the outcome cannot be sent, the task fails.
+   */
+  async #settle(lease: Lease, report: WorkReport): Promise<void> {
+    let next = report;
+    while (!lease.over) {
+      const current = next;
+      try {
+        await lease.report(true, () => current);
+      } catch (error) {
+        if (error instanceof TaskCanceledError) return;
+        this.#context.logger.error("could not report the result of a task", { task: lease.taskId, error });
+        if (current !== report) return;
+        next = { status: "failed", message: messageOf(`the result could not be sent: ${reasonOf(error)}`) };
       }
-    } finally {
-      lease.release();
-      this.#slots.forget(lease);
     }
   }
 

@@ -1,4 +1,4 @@
-import { partsOf, type Content, type Part } from "../content.js";
+import { partsOf, text, type Content, type Part } from "../content.js";
 
 /**
  * An artifact that grows chunk by chunk, such as the tokens of a model. What is written while a report is
@@ -7,26 +7,37 @@ import { partsOf, type Content, type Part } from "../content.js";
 export class ArtifactStream {
   readonly #append: (parts: Part[], last: boolean) => Promise<void>;
   #pending: Part[] = [];
+  /** Is settled when nothing is pending. It stays after a failure, so that further calls fail alike. */
   #sending: Promise<void> | undefined;
+  #begun = false;
+  #ending = false;
+  #complete = false;
 
   /** @internal */
   constructor(append: (parts: Part[], last: boolean) => Promise<void>) {
     this.#append = append;
   }
 
-  /** Adds content. The promise is settled when the sender can see it. */
+  /**
+   * Adds content. The promise is settled when the sender can see it. It need not be awaited: after a
+   * failure, all further calls of write and end reject with its error.
+   */
   write(content: Content): Promise<void> {
     for (const part of partsOf(content)) this.#add(part);
-    this.#sending ??= this.#send().finally(() => {
-      this.#sending = undefined;
-    });
+    if (!this.#sending) {
+      this.#sending = this.#send();
+      this.#sending.catch(() => undefined); // a promise that nobody awaits must not end the process
+    }
     return this.#sending;
   }
 
   /** Sends what is left, and marks the artifact as complete. */
   async end(): Promise<void> {
+    this.#ending = true;
     await this.#sending;
-    if (this.#pending.length > 0) await this.#append(this.#take(), true);
+    // A report has at least one part.
+    if (this.#begun && !this.#complete) await this.#append([text("")], true);
+    this.#complete = true;
   }
 
   #add(part: Part): void {
@@ -38,12 +49,14 @@ export class ArtifactStream {
 
   async #send(): Promise<void> {
     await Promise.resolve(); // what is written in the same turn goes together
-    while (this.#pending.length > 0) await this.#append(this.#take(), false);
-  }
-
-  #take(): Part[] {
-    const parts = this.#pending;
-    this.#pending = [];
-    return parts;
+    while (this.#pending.length > 0) {
+      const parts = this.#pending;
+      this.#pending = [];
+      const last = this.#ending;
+      await this.#append(parts, last);
+      this.#begun = true;
+      this.#complete = last;
+    }
+    this.#sending = undefined;
   }
 }
