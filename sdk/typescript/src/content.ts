@@ -121,17 +121,16 @@ export function decodeMessage(wire: WireMessage): Message {
 
 /** Returns a part in the form of reports and of the specification's dialect. */
 export function encodePart(part: Part): EncodedPart {
-  const metadata = part.metadata === undefined ? {} : { metadata: part.metadata };
   switch (part.kind) {
     case "text":
       // The server refuses NUL and lone surrogates, which are not text.
-      return { type: "text", text: part.text.replaceAll("\0", "").toWellFormed(), ...metadata };
+      return { type: "text", text: part.text.replaceAll("\0", "").toWellFormed(), ...common(part) };
     case "data":
-      return { type: "data", data: part.data, ...metadata };
+      return { type: "data", data: part.data, ...common(part) };
     case "file": {
-      const { name, mediaType, bytes, url } = part;
+      const { name, metadata, mediaType, bytes, url } = part;
       const content = bytes === undefined ? { uri: url ?? "" } : { bytes: toBase64(bytes) };
-      return { type: "file", file: { name, mimeType: mediaType, ...content }, ...metadata };
+      return { type: "file", file: { name, mimeType: mediaType, ...content }, ...common({ metadata }) };
     }
   }
 }
@@ -152,11 +151,12 @@ export function encodePartV1(part: Part): object {
 }
 
 /** A part as the SDK sends it. */
-export type EncodedPart = { metadata?: Record<string, unknown> } & (
-  | { type: "text"; text: string }
-  | { type: "data"; data: unknown }
-  | { type: "file"; file: { name?: string | undefined; mimeType?: string | undefined; bytes?: string; uri?: string } }
-);
+export type EncodedPart = PartBase &
+  (
+    | { type: "text"; text: string }
+    | { type: "data"; data: unknown }
+    | { type: "file"; file: { name?: string | undefined; mimeType?: string | undefined; bytes?: string; uri?: string } }
+  );
 
 export function encodeMessage(
   message: Omit<Message, "role">,

@@ -83,8 +83,27 @@ export class ConnectionError extends ParleyError {
 }
 
 /** The response is not what a Parley server sends. */
-export class ProtocolError extends ParleyError {
-  override name = "ProtocolError";
+export class UnexpectedResponseError extends ParleyError {
+  override name = "UnexpectedResponseError";
+}
+
+/** Events after the last known one are no longer kept; see FollowEventsOptions.onReset. */
+export class EventsResetError extends ParleyError {
+  override name = "EventsResetError";
+
+  constructor() {
+    super("events after the last known one are no longer kept; read the records again, or set onReset");
+  }
+}
+
+/** Fails the task when a handler throws it: the sender sees its message, unlike those of other errors. */
+export class Fail extends ParleyError {
+  override name = "Fail";
+}
+
+/** Rejects the task when a handler throws it: the agent does not do such tasks. The sender sees its message. */
+export class Reject extends ParleyError {
+  override name = "Reject";
 }
 
 /** The sender canceled the task. */
@@ -115,8 +134,8 @@ export class WorkerStoppingError extends ParleyError {
 }
 
 /** The handler has already ended the task. */
-export class TaskFinishedError extends ParleyError {
-  override name = "TaskFinishedError";
+export class FinishedError extends ParleyError {
+  override name = "FinishedError";
 
   constructor() {
     super("the task is already finished");

@@ -1,4 +1,4 @@
-import { ConnectionError, ProtocolError } from "./errors.js";
+import { ConnectionError, UnexpectedResponseError } from "./errors.js";
 import { refusalOf, type Call, type RequestOptions, type Transport } from "./transport.js";
 
 /** A server-sent event. One without data only sets the position of the stream. */
@@ -47,7 +47,7 @@ async function notStream(response: Response): Promise<Error> {
   const copy = response.clone();
   const refusal = await refusalOf(response);
   const isRefusal = !copy.ok || refusal.rpcCode !== undefined;
-  return isRefusal ? refusal : new ProtocolError("the response of the server is not an event stream");
+  return isRefusal ? refusal : new UnexpectedResponseError("the response of the server is not an event stream");
 }
 
 /** Iterates over the text of a response as it arrives. */

@@ -1,5 +1,5 @@
 import type { Me, Problem } from "./api.js";
-import { ApiError, ConnectionError, ParleyError, ProtocolError } from "./errors.js";
+import { ApiError, ConnectionError, ParleyError, UnexpectedResponseError } from "./errors.js";
 import { operations, type Operations } from "./operations.js";
 import { parseRetryAfter, RetryPolicy, type RetryOptions } from "./retry.js";
 import { refusalOfRpc, type RpcErrorBody } from "./rpc.js";
@@ -175,7 +175,7 @@ export class Transport {
       return await step();
     } catch (error) {
       if (error instanceof SyntaxError) {
-        throw new ProtocolError(`the response of ${this.base} is not JSON; is it a Parley server?`);
+        throw new UnexpectedResponseError(`the response of ${this.base} is not JSON; is it a Parley server?`);
       }
       throw new ConnectionError(this.base, error);
     }

@@ -7,6 +7,7 @@ import {
   ApiError,
   Client,
   ConnectionError,
+  EventsResetError,
   reportFriction,
   resultOf,
   textOf,
@@ -184,6 +185,48 @@ describe("Client", () => {
     assert.equal((await client.proposals.get(proposal_id ?? "")).title, "Rates time out");
     assert.match(evidence.map((one) => one.evidence).join(), /Error: no rates for Tuesday/);
     assert.equal(await reportFriction(client, friction, (n: number) => n + 1)(1), 2);
+  });
+
+  it("sends only evidence that the server takes", async () => {
+    for (const [fingerprint, message] of [
+      ["evidence:long", "é".repeat(4000)],
+      ["evidence:color", "\x1b[31mred\x1b[0m"],
+    ] as const) {
+      const friction = { fingerprint, title: fingerprint, category: "process", problem: "It fails." } as const;
+      const fails = reportFriction(client, friction, () => Promise.reject(new Error(message)));
+      await assert.rejects(fails());
+      const { evidence } = await client.friction.get(fingerprint);
+      assert.match(evidence.map((one) => one.evidence).join(), /^Error: (é{2044}|\ufffd\[31mred\ufffd\[0m)$/);
+    }
+  });
+
+  it("iterates over all pages from a given one", async () => {
+    for (const title of ["Page one", "Page two"]) await client.proposals.submit({ ...proposal, title });
+    const { total = 0 } = await client.proposals.list();
+    const ids = new Set<string>();
+    let seen = 0;
+    for await (const { id } of client.proposals.all({ limit: 1, page: 1 })) {
+      ids.add(id);
+      if (++seen > total) break;
+    }
+    assert.deepEqual([seen, ids.size], [total, total]);
+  });
+
+  it("says that events are no longer kept", async (t) => {
+    const url = await startProxy(
+      t,
+      server.url,
+      () => undefined,
+      (path) =>
+        path.includes("/events") ? { type: "text/event-stream", body: "id: 5\nevent: reset\ndata: {}\n\n" } : undefined,
+    );
+    const proxied = new Client({ url, key: server.key });
+    await assert.rejects(proxied.followEvents({ after: 1 }).next(), EventsResetError);
+    const stop = new AbortController();
+    const onReset = () => {
+      stop.abort(new Error("was told"));
+    };
+    await assert.rejects(proxied.followEvents({ after: 1, onReset, signal: stop.signal }).next(), /was told/);
   });
 
   it("receives verified webhooks", async (t) => {

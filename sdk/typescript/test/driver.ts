@@ -36,7 +36,7 @@ async function obey(task: Task): Promise<Content | undefined> {
     case "status":
       return status(task, rest.split(" "));
     case "ask":
-      return task.ask(rest);
+      return textOf(await task.ask(rest));
     case "listen":
       return listen(task);
     case "fail":
@@ -106,7 +106,7 @@ async function listen(task: Task): Promise<string> {
 }
 
 async function friction(task: Task, key: string): Promise<string> {
-  const { counted } = await task.reportFriction({
+  const { counted } = await task.friction({
     fingerprint: key,
     title: `Friction ${key}`,
     category: "performance",

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { describe, it } from "node:test";
-import { verifyWebhook, version, WebhookVerificationError } from "@parley/sdk";
+import { verifyWebhook, version, WebhookSignatureError } from "@parley/sdk";
 import { decodePart, encodePart, encodePartV1, text, textOf, type Part } from "../dist/content.js";
 import { ApiError, ConnectionError } from "../dist/errors.js";
 import { parseRetryAfter, RetryPolicy } from "../dist/retry.js";
 import { parseEvents } from "../dist/sse.js";
+import { Mailbox } from "../dist/worker/mailbox.js";
 import { ArtifactStream } from "../dist/worker/stream.js";
 
 it("has the version of its manifest", async () => {
@@ -89,8 +90,8 @@ describe("RetryPolicy", () => {
 
 describe("parts", () => {
   const parts: Part[] = [
-    { kind: "text", text: "a", metadata: { n: 1 } },
-    { kind: "data", data: [1, null, "x"] },
+    { kind: "text", text: "a", mediaType: "text/markdown", metadata: { n: 1 } },
+    { kind: "data", data: [1, null, "x"], mediaType: "application/json" },
     { kind: "file", name: "f", mediaType: "text/plain", bytes: new Uint8Array([0, 127, 255]), url: undefined },
     { kind: "file", name: "f", mediaType: "text/plain", bytes: undefined, url: "https://example.com/f" },
   ];
@@ -157,6 +158,22 @@ it("an artifact stream joins what is written while a report is on its way", asyn
   assert.deepEqual(sent, ["a", "bc|data|d", ""]);
 });
 
+it("a mailbox acknowledges as many messages at a time as a request may", () => {
+  const mailbox = new Mailbox();
+  const ids = Array.from({ length: 1500 }, (_, i) => String(i));
+  const messages = ids.map((id) => ({
+    id,
+    from: "acme/user:ada",
+    at: "",
+    message: { role: "user" as const, parts: [] },
+  }));
+  mailbox.receive([], messages);
+  const acknowledged = mailbox.unacknowledged();
+  assert.equal(acknowledged.length, 1000);
+  mailbox.receive(acknowledged, []);
+  assert.deepEqual(mailbox.unacknowledged(), ids.slice(1000));
+});
+
 describe("verifyWebhook", () => {
   const secret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDazfpGYVfAJk=";
   const body = '{"type":"proposal.submitted","subject":"proposal:prop-1"}';
@@ -202,7 +219,7 @@ describe("verifyWebhook", () => {
       const call = { body, headers: await headers(), secret, now, ...change };
       await assert.rejects(
         verifyWebhook(call.body, call.headers, call.secret, { now: call.now }),
-        WebhookVerificationError,
+        WebhookSignatureError,
       );
     });
   }

@@ -5,13 +5,15 @@ import { after, before, describe, it, type TestContext } from "node:test";
 import {
   ApiError,
   data,
+  Fail,
   file,
   isTerminal,
   LeaseLostError,
   ParleyError,
+  Reject,
   resultOf,
   TaskCanceledError,
-  TaskFinishedError,
+  FinishedError,
   textOf,
   Worker,
   WorkerStoppingError,
@@ -82,13 +84,45 @@ describe("Worker", () => {
     assert.equal(resultOf(sent), "content");
   });
 
-  it("fails a task whose handler throws", async (t) => {
-    const { agent } = await employ(t, () => {
-      throw new Error("no such order");
+  for (const [name, error, state, told] of [
+    ["fails the task with Fail", new Fail("no such order"), "failed", "no such order"],
+    ["rejects the task with Reject", new Reject("not mine"), "rejected", "not mine"],
+    ["hides an unexpected error", new Error("password: x"), "failed", "the agent failed in an unexpected way"],
+  ] as const) {
+    it(name, async (t) => {
+      const { agent } = await employ(t, () => Promise.reject(error));
+      const { status } = await ask(agent, "go");
+      assert.equal(status.state, state);
+      assert.equal(textOf(status.message), told);
     });
-    const task = await ask(agent, "go");
-    assert.equal(task.status.state, "failed");
-    assert.equal(textOf(task.status.message), "no such order");
+  }
+
+  it("completes a task with a plain object as data, and with null as nothing", async (t) => {
+    const { agent } = await employ(t, (task) => (task.text === "nothing" ? null : { kind: "order", n: 1 }));
+    const [part] = (await ask(agent, "order")).artifacts[0]?.parts ?? [];
+    assert.ok(part?.kind === "data");
+    assert.deepEqual(part.data, { kind: "order", n: 1 });
+    const { status, artifacts } = await ask(agent, "nothing");
+    assert.equal(status.state, "completed");
+    assert.deepEqual(artifacts, []);
+  });
+
+  it("names the allowed results in the log of another one", async (t) => {
+    const logged: string[] = [];
+    const error = (_: string, details?: object) => logged.push(String(details && "error" in details && details.error));
+    const { agent } = await employ(t, () => 42 as unknown as string, { logger: { ...quiet, error } });
+    assert.equal((await ask(agent, "go")).status.state, "failed");
+    assert.match(logged.join(), /a handler returns a text, a part/);
+  });
+
+  it("does not run after a stop before it", async (t) => {
+    const key = await server.agent("stopped");
+    const worker = new Worker({ url: server.url, key, agent: "stopped", logger: quiet }, () => undefined);
+    t.after(() => {
+      worker.stop();
+    });
+    worker.stop();
+    await worker.run({ stopOn: [] });
   });
 
   it("logs the failure of a handler", async (t) => {
@@ -153,10 +187,11 @@ describe("Worker", () => {
   it("asks a question, and runs again with the answer", async (t) => {
     const runs: number[] = [];
     const { agent } = await employ(t, async (task) => {
-      runs.push(task.history.length);
-      const city = await task.ask("Which city?");
+      const run = runs.push(task.history.length);
+      const again = run > 2 ? " Again" : ""; // a model asks in other words in each run
+      const city = await task.ask(`Which city?${again}`);
       const day = await task.ask("Which day?");
-      return `${city} on ${day}`;
+      return `${task.text}: ${textOf(city)} on ${textOf(day)}`;
     });
     const task = await ask(agent, "book a room");
     assert.equal(task.status.state, "input-required");
@@ -164,7 +199,7 @@ describe("Worker", () => {
     const again = await agent.send("Oslo", { id: task.id, waitSeconds: 30 });
     assert.equal(textOf(again.status.message), "Which day?");
     const done = await agent.send("Monday", { id: task.id, waitSeconds: 30 });
-    assert.equal(resultOf(done), "Oslo on Monday");
+    assert.equal(resultOf(done), "book a room: Oslo on Monday");
     assert.equal(runs.length, 3);
   });
 
@@ -214,7 +249,7 @@ describe("Worker", () => {
       await task.complete("second").catch((error: unknown) => (refusal = error));
     });
     assert.equal(resultOf(await ask(agent, "go")), "first");
-    await until("the second result is refused", () => refusal instanceof TaskFinishedError);
+    await until("the second result is refused", () => refusal instanceof FinishedError);
   });
 
   it("runs as many handlers at a time as its concurrency", async (t) => {
@@ -347,7 +382,7 @@ describe("Worker", () => {
 
   it("files a proposal with the third friction of its tasks", async (t) => {
     const { agent, id } = await employ(t, async (task) => {
-      const { count } = await task.reportFriction({
+      const { count } = await task.friction({
         fingerprint: `${id}:units`,
         title: "Orders lack units",
         category: "process",

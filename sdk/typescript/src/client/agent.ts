@@ -62,7 +62,7 @@ export class AgentClient {
   }
 
   /**
-   * Sends a task and iterates over its events until it rests. A further message on a live task begins with
+   * Sends a task and iterates over its events until it is over or waits for its sender. A further message on a live task begins with
    * its own events. The stream survives broken connections and restarts of the server.
    */
   stream(message: Sendable, options: SendOptions = {}): AsyncGenerator<TaskEvent, void, undefined> {
@@ -70,7 +70,10 @@ export class AgentClient {
     return this.#follow(params.id, this.#call("tasks/sendSubscribe", params), "", options);
   }
 
-  /** Iterates over the events of a task that the caller sent, until it rests. after: id of the last known event. */
+  /**
+   * Iterates over the events of a task that the caller sent, until it is over or waits for its sender. It
+   * survives up to 8 broken connections in a row. after: id of the last known event.
+   */
   subscribe(
     id: string,
     { after = "", ...options }: RequestOptions & { after?: string | undefined } = {},

@@ -1,4 +1,4 @@
-import type { Event, EventPage, FrictionOutcome, FrictionReport, Me, ServerStatus } from "../api.js";
+import type { Event, EventPage, Me, ServerStatus } from "../api.js";
 import type { Operations } from "../operations.js";
 import { Transport, type CallArguments, type ConnectionOptions, type RequestOptions } from "../transport.js";
 import { AgentClient } from "./agent.js";
@@ -62,16 +62,11 @@ export class Client implements FrictionReporter {
 
   /**
    * Iterates over the events of the org, and then over new ones as they happen, until the signal is
-   * aborted. It survives broken connections and restarts of the server: each event comes once and in
-   * order. The key needs the scope svc:tasks:read.
+   * aborted. It survives broken connections and restarts of the server, however long they take: each event
+   * comes once and in order. The key needs the scope svc:tasks:read.
    */
   followEvents(options: FollowEventsOptions = {}): AsyncGenerator<Event, never, undefined> {
     return new EventFollower(this.#transport, options).run();
-  }
-
-  /** Is friction.report, so that a client can be given to reportFriction. */
-  reportFriction(report: FrictionReport): Promise<FrictionOutcome> {
-    return this.friction.report(report);
   }
 
   /** Calls any operation of the API by its id in the OpenAPI document, such as create-invitation. */

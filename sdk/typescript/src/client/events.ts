@@ -1,5 +1,5 @@
 import type { Event, EventPage } from "../api.js";
-import { ApiError, ConnectionError } from "../errors.js";
+import { ApiError, ConnectionError, EventsResetError } from "../errors.js";
 import { openStream, type ServerSentEvent } from "../sse.js";
 import { fill, type Call, type RequestOptions, type Transport } from "../transport.js";
 import { endedEarly, Reconnector } from "./resume.js";
@@ -29,8 +29,8 @@ export interface EventPageOptions extends EventsOptions {
 /** Options of a subscription to events. */
 export interface FollowEventsOptions extends EventsOptions {
   /**
-   * Called when events after the last known one are no longer kept. The iterator continues with the
-   * oldest event.
+   * Called when events after the last known one are no longer kept. Then the iterator continues with the
+   * oldest event. Without it, the iterator throws an EventsResetError.
    */
   onReset?: (() => void) | undefined;
 }
@@ -65,7 +65,7 @@ export class EventFollower {
   }
 
   async *run(): AsyncGenerator<Event, never, undefined> {
-    const reconnector = new Reconnector(this.#transport.retry, this.#options.signal);
+    const reconnector = new Reconnector(this.#transport.retry, this.#options.signal, Infinity);
     for (;;) {
       const before = this.#last;
       const began = performance.now();
@@ -99,6 +99,7 @@ export class EventFollower {
     const reset = event.name === "reset";
     if (!reset && this.#last !== undefined && id <= this.#last) return false; // it came before
     this.#last = id;
+    if (reset && !this.#options.onReset) throw new EventsResetError();
     if (reset) this.#options.onReset?.();
     return !reset;
   }

@@ -5,7 +5,9 @@ import { Listing } from "./page.js";
 
 /** What friction can be reported to: a client, or the task of a worker. */
 export interface FrictionReporter {
-  reportFriction(report: FrictionReport): Promise<FrictionOutcome>;
+  readonly friction:
+    | ((report: FrictionReport) => Promise<FrictionOutcome>)
+    | { report(report: FrictionReport): Promise<FrictionOutcome> };
 }
 
 /** Reports and reads friction: what gets in the way of work. */
@@ -57,7 +59,7 @@ export type FrictionOf = Omit<FrictionReport, "evidence"> | ((error: unknown) =>
 
 /**
  * Wraps a function: when it fails, the failure is reported as friction, with the error as its evidence,
- * and thrown again. The third report files a proposal by itself. A report that fails is not thrown.
+ * and thrown again. The third report files a proposal by itself; of one task only the first counts. A report that fails is not thrown.
  */
 export function reportFriction<Arguments extends unknown[], Result>(
   reporter: FrictionReporter,
@@ -69,7 +71,9 @@ export function reportFriction<Arguments extends unknown[], Result>(
       return await run(...args);
     } catch (error) {
       const report = typeof friction === "function" ? friction(error) : { ...friction, evidence: evidenceOf(error) };
-      await reporter.reportFriction(report).catch((failure: unknown) => {
+      const sent =
+        typeof reporter.friction === "function" ? reporter.friction(report) : reporter.friction.report(report);
+      await sent.catch((failure: unknown) => {
         console.warn("could not report friction", failure);
       });
       throw error;
@@ -77,9 +81,14 @@ export function reportFriction<Arguments extends unknown[], Result>(
   };
 }
 
-/** The server takes up to 4 KiB of evidence. */
-const maxEvidence = 1000;
+/** How many bytes of evidence the server takes. */
+const maxEvidence = 4096;
 
-function evidenceOf(error: unknown): string {
-  return (error instanceof Error ? `${error.name}: ${error.message}` : String(error)).slice(0, maxEvidence);
+/** Returns what went wrong as text that the server takes: short enough, and without control characters. */
+export function evidenceOf(error: unknown): string {
+  const said = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  const clean = said.replace(/(?![\n\t])\p{Cc}/gu, "\ufffd");
+  const bytes = new Uint8Array(maxEvidence);
+  const { written } = new TextEncoder().encodeInto(clean, bytes); // whole characters only
+  return new TextDecoder().decode(bytes.subarray(0, written));
 }

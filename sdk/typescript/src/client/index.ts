@@ -4,11 +4,14 @@ export type { Event, Followup, FrictionOutcome, FrictionReport, Proposal, Webhoo
 export {
   ApiError,
   ConnectionError,
+  EventsResetError,
+  Fail,
   LeaseLostError,
   ParleyError,
-  ProtocolError,
+  Reject,
+  UnexpectedResponseError,
   TaskCanceledError,
-  TaskFinishedError,
+  FinishedError,
   WorkerStoppingError,
   type Refusal,
 } from "../errors.js";
@@ -25,5 +28,5 @@ export { reportFriction, type FrictionOf, type FrictionReporter } from "./fricti
 export type { Page } from "./page.js";
 export { isTerminal, resultOf } from "./tasks.js";
 export type { Artifact, TaskEvent, TaskSnapshot, TaskState, TaskStatus } from "./tasks.js";
-export { verifyWebhook, WebhookVerificationError } from "./verify.js";
+export { verifyWebhook, WebhookSignatureError } from "./verify.js";
 export type { VerifyOptions, WebhookEvent, WebhookHeaders } from "./verify.js";

@@ -51,14 +51,14 @@ export class Listing<Id extends keyof Operations, M extends Member<Operations[Id
     query: Operations[Id]["query"] | undefined,
     options: RequestOptions | undefined,
   ): AsyncGenerator<ItemOf<Id, M>, void, undefined> {
-    let position: object = this.#paging === "none" ? {} : { limit: 100 };
-    for (let page = 1, seen = 0; ; page++) {
-      const { items, total, next } = await this.page(path, { ...position, ...query }, options);
+    const first = { ...(this.#paging === "none" ? {} : { limit: 100 }), ...query };
+    let position: { cursor?: string; page?: number | undefined } = {}; // wins over that of the query
+    for (let page = (first as typeof position).page ?? 1, seen = 0; ; page++) {
+      const { items, total, next } = await this.page(path, { ...first, ...position }, options);
       yield* items;
       seen += items.length;
-      if (this.#paging === "cursor" && next !== undefined) position = { limit: 100, cursor: next };
-      else if (this.#paging === "number" && items.length > 0 && seen < (total ?? 0))
-        position = { limit: 100, page: page + 1 };
+      if (this.#paging === "cursor" && next !== undefined) position = { cursor: next, page: undefined };
+      else if (this.#paging === "number" && items.length > 0 && seen < (total ?? 0)) position = { page: page + 1 };
       else return;
     }
   }

@@ -1,8 +1,8 @@
 import { ConnectionError, ParleyError } from "../errors.js";
 import type { RetryPolicy } from "../retry.js";
 
-/** How many connections in a row may break without progress. */
-const maxBroken = 8;
+/** How many connections of a stream of a task may break in a row without progress. */
+const taskBroken = 8;
 
 /** How one connection of a stream ended. */
 export interface ConnectionEnd {
@@ -17,11 +17,13 @@ export interface ConnectionEnd {
 export class Reconnector {
   readonly #retry: RetryPolicy;
   readonly #signal: AbortSignal | undefined;
+  readonly #maxBroken: number;
   #broken = 0;
 
-  constructor(retry: RetryPolicy, signal: AbortSignal | undefined) {
+  constructor(retry: RetryPolicy, signal: AbortSignal | undefined, maxBroken = taskBroken) {
     this.#retry = retry;
     this.#signal = signal;
+    this.#maxBroken = maxBroken;
   }
 
   /** Waits before the next connection. It throws the error if there should be none. */
@@ -29,7 +31,7 @@ export class Reconnector {
     this.#signal?.throwIfAborted();
     this.#broken = worked ? 1 : this.#broken + 1;
     const wait = this.#retry.pauseAfter(error, this.#broken, repeatable);
-    if (wait === undefined || this.#broken >= maxBroken || this.#retry.attempts === 1) throw error;
+    if (wait === undefined || this.#broken >= this.#maxBroken || this.#retry.attempts === 1) throw error;
     await this.#retry.pause(error, wait, this.#broken, this.#signal);
   }
 }

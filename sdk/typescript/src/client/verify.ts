@@ -3,8 +3,8 @@ import { fromBase64 } from "../content.js";
 import { ParleyError } from "../errors.js";
 
 /** A webhook request is not from the server, or too old. */
-export class WebhookVerificationError extends ParleyError {
-  override name = "WebhookVerificationError";
+export class WebhookSignatureError extends ParleyError {
+  override name = "WebhookSignatureError";
 }
 
 /** The headers of a request: those of fetch, or those of Node.js. */
@@ -38,7 +38,7 @@ export async function verifyWebhook<T = WebhookEvent>(
   const id = header(headers, "webhook-id");
   const timestamp = header(headers, "webhook-timestamp");
   const age = now.getTime() / 1000 - Number(timestamp);
-  if (!(Math.abs(age) <= toleranceSeconds)) throw new WebhookVerificationError("the request is too old, or too new");
+  if (!(Math.abs(age) <= toleranceSeconds)) throw new WebhookSignatureError("the request is too old, or too new");
   const text = typeof body === "string" ? body : new TextDecoder().decode(body);
   const signed = new TextEncoder().encode(`${id}.${timestamp}.${text}`);
   const signatures = header(headers, "webhook-signature")
@@ -51,18 +51,18 @@ export async function verifyWebhook<T = WebhookEvent>(
       if (await crypto.subtle.verify("HMAC", key, signature, signed)) return JSON.parse(text) as T;
     }
   }
-  throw new WebhookVerificationError("no signature matches");
+  throw new WebhookSignatureError("no signature matches");
 }
 
 function header(headers: WebhookHeaders, name: string): string {
   const value = headers instanceof Headers ? headers.get(name) : headers[name];
-  if (typeof value !== "string") throw new WebhookVerificationError(`the header ${name} is missing`);
+  if (typeof value !== "string") throw new WebhookSignatureError(`the header ${name} is missing`);
   return value;
 }
 
 function hmacKey(secret: string): Promise<CryptoKey> {
   const bytes = decoded(secret.replace(/^whsec_/, ""));
-  if (bytes.length === 0) throw new WebhookVerificationError("the secret is not one of a webhook: whsec_…");
+  if (bytes.length === 0) throw new WebhookSignatureError("the secret is not one of a webhook: whsec_…");
   return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
 }
 

@@ -1,5 +1,5 @@
 import type { ClaimRequest, WorkExchange, WorkExchangeReport, WorkProgress, WorkReport } from "../api.js";
-import { ApiError, ProtocolError } from "../errors.js";
+import { ApiError, UnexpectedResponseError } from "../errors.js";
 import { mayPass } from "./backoff.js";
 import type { Lease } from "./lease.js";
 import type { Leases } from "./leases.js";
@@ -60,7 +60,7 @@ export class Exchanges {
     try {
       const response = await leases.exchange(claim ? { reports, claim } : { reports }, signal);
       if (response.reports.length !== batch.length) {
-        throw new ProtocolError("the server responded with a wrong number of results");
+        throw new UnexpectedResponseError("the server responded with a wrong number of results");
       }
       this.#settle(batch, response);
       if (claim) this.#context.received(response, claim);
@@ -82,7 +82,7 @@ export class Exchanges {
       }
       this.#context.slots.stay(result.lease);
       result.reject(
-        outcome?.problem ? ApiError.ofProblem(outcome.problem) : new ProtocolError("a report has no result"),
+        outcome?.problem ? ApiError.ofProblem(outcome.problem) : new UnexpectedResponseError("a report has no result"),
       );
     }
     const now = performance.now();

@@ -1,6 +1,6 @@
 import type { ClaimedTask, WorkProgress, WorkReport } from "../api.js";
 import { decodeMessage, type Message } from "../content.js";
-import { LeaseLostError, reasonOf, TaskCanceledError, TaskFinishedError, WorkerStoppingError } from "../errors.js";
+import { LeaseLostError, reasonOf, TaskCanceledError, FinishedError, WorkerStoppingError } from "../errors.js";
 import { sleep } from "../retry.js";
 import { Backoff, isStale, mayHaveArrived } from "./backoff.js";
 import { reportTimeoutMs, type Leases, type ReportOptions, type Trace } from "./leases.js";
@@ -47,7 +47,7 @@ export class Lease {
     this.#scheduleBeat();
   }
 
-  /** Is aborted when there is no use in continuing; its reason says why. */
+  /** Is aborted when the task was canceled, the lease was lost, or the worker is stopping; see its reason. */
   get signal(): AbortSignal {
     return this.#handler.signal;
   }
@@ -89,8 +89,8 @@ export class Lease {
             continue;
           }
         }
-        if (ends) this.#close(new TaskFinishedError()); // no effect if the response was "canceled"
-        if (!(this.#over instanceof TaskFinishedError)) this.#throwIfOver();
+        if (ends) this.#close(new FinishedError()); // no effect if the response was "canceled"
+        if (!(this.#over instanceof FinishedError)) this.#throwIfOver();
         return;
       }
     });
@@ -179,7 +179,7 @@ export class Lease {
     this.#over = why;
     this.release();
     this.turns.close();
-    if (why instanceof TaskFinishedError) return;
+    if (why instanceof FinishedError) return;
     this.#context.logger.debug("stopped working on a task", { task: this.taskId, why: why.message });
     this.#handler.abort(why);
   }

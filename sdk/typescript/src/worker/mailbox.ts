@@ -13,6 +13,8 @@ export interface DirectMessage {
 
 /** How many messages are remembered to recognize a second delivery. */
 const keptIds = 1000;
+/** How many messages a request may acknowledge. */
+const maxAcknowledged = 1000;
 
 /**
  * Keeps which direct messages have been received. Several requests may deliver the same one until a
@@ -22,8 +24,9 @@ export class Mailbox {
   readonly #unacknowledged = new Set<string>();
   readonly #seen = new Set<string>(); // in order of arrival
 
+  /** Returns the messages to acknowledge next, as many as a request may. */
   unacknowledged(): string[] {
-    return [...this.#unacknowledged];
+    return [...this.#unacknowledged].slice(0, maxAcknowledged);
   }
 
   /** Processes the response to a request that acknowledged some messages. It returns those that are new. */

@@ -1,5 +1,5 @@
 import type { Claim, ClaimedTask, ClaimRequest, WorkReport } from "../api.js";
-import type { FrictionReporter } from "../client/friction.js";
+import type { FrictionService } from "../client/friction.js";
 import { reasonOf, TaskCanceledError } from "../errors.js";
 import { sleep } from "../retry.js";
 import { Backoff } from "./backoff.js";
@@ -33,7 +33,7 @@ export interface ShiftContext {
   readonly leases: Leases;
   readonly logger: Logger;
   readonly handler: Handler;
-  readonly friction: FrictionReporter;
+  readonly friction: FrictionService;
   readonly onMessage: ((message: DirectMessage) => unknown) | undefined;
 }
 

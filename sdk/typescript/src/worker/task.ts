@@ -1,5 +1,5 @@
 import type { ClaimedTask, FrictionOutcome, FrictionReport, WorkReport } from "../api.js";
-import type { FrictionReporter } from "../client/friction.js";
+import type { FrictionService } from "../client/friction.js";
 import { decodeMessage, partsOf, textOf, type Content, type Message, type Part } from "../content.js";
 import { ParleyError } from "../errors.js";
 import type { Lease } from "./lease.js";
@@ -17,7 +17,7 @@ export class TaskSuspendedError extends ParleyError {
 }
 
 /** A task that this worker has a lease for. Reports arrive in the order of the calls. */
-export class Task implements FrictionReporter {
+export class Task {
   /** The platform's id; the same for every attempt. */
   readonly id: string;
   /** Groups tasks of the sender. */
@@ -28,7 +28,7 @@ export class Task implements FrictionReporter {
   readonly senderTaskId: string;
   /** From 1; more than 1 if an earlier worker was lost. */
   readonly attempt: number;
-  /** The latest message of the sender. */
+  /** The latest message of the sender that is not an answer to ask. */
   readonly message: Message;
   /** The whole conversation, oldest first, including message. */
   readonly history: readonly Message[];
@@ -40,19 +40,19 @@ export class Task implements FrictionReporter {
   readonly trace: Trace;
 
   readonly #lease: Lease;
-  readonly #friction: FrictionReporter;
+  readonly #friction: FrictionService;
   readonly #chunks = new Map<string, Part[]>(); // of growing artifacts, by id
-  #asked = 0; // position in the history after the last answer
+  #questions = 0; // that ask was called for in this run
 
   /** @internal */
-  constructor(claimed: ClaimedTask, lease: Lease, friction: FrictionReporter) {
+  constructor(claimed: ClaimedTask, lease: Lease, friction: FrictionService) {
     this.id = claimed.id;
     this.contextId = claimed.context_id;
     this.sender = claimed.sender;
     this.senderTaskId = claimed.sender_task_id;
     this.attempt = claimed.attempt;
-    this.message = decodeMessage(claimed.message);
     this.history = claimed.history.map(decodeMessage);
+    this.message = requestOf(this.history, questionId(claimed.id, 1)) ?? decodeMessage(claimed.message);
     this.metadata = claimed.metadata ?? undefined;
     this.acceptedOutputModes = claimed.accepted_output_modes;
     this.trace = lease.trace;
@@ -60,14 +60,14 @@ export class Task implements FrictionReporter {
     this.#friction = friction;
   }
 
-  /** The text of the sender's latest message. */
+  /** The text of message. */
   get text(): string {
     return textOf(this.message);
   }
 
   /**
-   * Is aborted when there is no use in continuing. Its reason says why: a TaskCanceledError, a
-   * LeaseLostError or a WorkerStoppingError.
+   * Is aborted when the task was canceled, the lease was lost, or the worker is stopping. Its reason says
+   * which: a TaskCanceledError, a LeaseLostError or a WorkerStoppingError.
    */
   get signal(): AbortSignal {
     return this.#lease.signal;
@@ -139,17 +139,18 @@ export class Task implements FrictionReporter {
   }
 
   /**
-   * Asks the sender a question and returns the text of the answer.
+   * Asks the sender a question and returns the answer.
    *
    * The task waits without a worker. When the answer has arrived, the handler runs again from its
-   * beginning, maybe in another process, and the same question returns the answer at once. So ask before
-   * side effects, ask each question with the same text, and do not catch the TaskSuspendedError that ends
-   * the first run.
+   * beginning with the same message, maybe in another process, and the same call returns the answer at
+   * once. So ask before side effects, and do not catch the TaskSuspendedError that ends the first run.
+   * Several questions are told apart by their order.
    */
-  async ask(question: Content): Promise<string> {
-    const answer = this.#answerTo(textOf({ parts: partsOf(question) }));
-    if (answer) return textOf(answer);
-    await this.requireInput(question);
+  async ask(question: Content): Promise<Message> {
+    const messageId = questionId(this.id, ++this.#questions);
+    const answer = this.#answerTo(messageId);
+    if (answer) return answer;
+    await this.#end({ status: "input-required", message: { ...messageOf(question), messageId } });
     throw new TaskSuspendedError();
   }
 
@@ -172,17 +173,14 @@ export class Task implements FrictionReporter {
    * Reports what got in the agent's way; see FrictionService.report. The task is the occurrence, unless
    * the report has one: a second attempt of the same task counts once.
    */
-  reportFriction(report: FrictionReport): Promise<FrictionOutcome> {
-    return this.#friction.reportFriction({ occurrence: this.id, ...report });
+  friction(report: FrictionReport): Promise<FrictionOutcome> {
+    return this.#friction.report({ occurrence: this.id, ...report });
   }
 
-  /** Returns the first message of the sender after the question, if it was asked. */
-  #answerTo(question: string): Message | undefined {
-    const asked = this.history.findIndex((m, i) => i >= this.#asked && m.role === "agent" && textOf(m) === question);
-    const answered = asked < 0 ? -1 : this.history.findIndex((m, i) => i > asked && m.role === "user");
-    if (answered < 0) return undefined;
-    this.#asked = answered + 1;
-    return this.history[answered];
+  /** Returns the first message of the sender after a question, if it was asked. */
+  #answerTo(messageId: string): Message | undefined {
+    const asked = this.history.findIndex((message) => message.messageId === messageId);
+    return asked < 0 ? undefined : this.history.find(({ role }, i) => i > asked && role === "user");
   }
 
   #report(report: WorkReport): Promise<void> {
@@ -192,4 +190,15 @@ export class Task implements FrictionReporter {
   #end(report: WorkReport): Promise<void> {
     return this.#lease.report(true, () => report, this.signal);
   }
+}
+
+/** Returns the id of the message that asks a question; the same in each run of the handler. */
+function questionId(task: string, number: number): string {
+  return `${task}-question-${String(number)}`;
+}
+
+/** Returns the sender's latest message before the first question, if it was asked. */
+function requestOf(history: readonly Message[], firstQuestion: string): Message | undefined {
+  const asked = history.findIndex(({ messageId }) => messageId === firstQuestion);
+  return history.slice(0, Math.max(0, asked)).findLast(({ role }) => role === "user");
 }

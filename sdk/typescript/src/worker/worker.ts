@@ -47,7 +47,8 @@ export class Worker {
   /** Calls the API with the worker's key, which needs the scopes for that. */
   readonly client: Client;
   readonly #context: ShiftContext;
-  #stop: AbortController | undefined;
+  #stop = new AbortController();
+  #running = false;
 
   constructor(options: WorkerOptions, handler: Handler) {
     const { agent, key, concurrency = 1, leaseSeconds = 30, graceSeconds = 5 } = options;
@@ -65,7 +66,7 @@ export class Worker {
       graceSeconds: Math.max(0, graceSeconds),
       name: options.name ?? `${hostname().slice(0, 100)}-${String(process.pid)}`,
       leases: new Leases(transport, agent),
-      friction: this.client,
+      friction: this.client.friction,
       logger: options.logger ?? consoleLogger,
       onMessage: options.onMessage,
     };
@@ -78,8 +79,8 @@ export class Worker {
    * does not exist.
    */
   async run({ signal, stopOn = ["SIGINT", "SIGTERM"] }: RunOptions = {}): Promise<void> {
-    if (this.#stop) throw new ParleyError("the worker runs already");
-    this.#stop = new AbortController();
+    if (this.#running) throw new ParleyError("the worker runs already");
+    this.#running = true;
     const stop = (): void => {
       this.stop();
     };
@@ -91,13 +92,14 @@ export class Worker {
     } finally {
       signal?.removeEventListener("abort", stop);
       for (const name of stopOn) process.removeListener(name, stop);
-      this.#stop = undefined;
+      this.#stop = new AbortController();
+      this.#running = false;
     }
   }
 
-  /** Stops the worker cleanly. Await the promise of run. */
+  /** Stops the worker cleanly, or the next run if there is none yet. Await the promise of run. */
   stop(): void {
-    this.#stop?.abort();
+    this.#stop.abort();
   }
 }
 
