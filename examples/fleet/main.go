@@ -11,10 +11,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"os/signal"
 	"syscall"
 	"time"
@@ -30,7 +31,7 @@ func main() {
 	flag.DurationVar(&s.pause, "pause", 2*time.Second, "time between two orders")
 	flag.BoolVar(&s.once, "once", false, "end when the fleet has improved")
 	flag.Parse()
-	if err := run(ctx, s); err != nil && !errors.Is(err, context.Canceled) {
+	if err := run(ctx, s); err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "fleet:", err)
 		os.Exit(1)
 	}
@@ -54,6 +55,9 @@ func run(ctx context.Context, s settings) error {
 	defer f.wg.Wait()
 	defer cancel() // first
 
+	if err := prepared(s.listen); err != nil {
+		return err
+	}
 	say("building the server")
 	if err := f.build(ctx); err != nil {
 		return err
@@ -68,6 +72,20 @@ func run(ctx context.Context, s settings) error {
 	}
 	say("the agents are at work; watch them in the dashboard:\n\n    %s\n", site.link)
 	return newShop(s, site).sell(ctx)
+}
+
+// prepared reports what is missing before anything takes long.
+func prepared(listen string) error {
+	for _, program := range []string{"python3", "node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("%s is not installed", program)
+		}
+	}
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		return fmt.Errorf("%w; choose another address with -listen", err)
+	}
+	return l.Close()
 }
 
 // say prints a line of the story.

@@ -256,12 +256,43 @@ func (r *Reader) Strings() []string {
 // maxStrings bounds what Strings reads. The domain allows fewer.
 const maxStrings = 1000
 
+// maxNumber limits a number in a value that is passed on, in characters. Some readers, such as Python's
+// json, refuse the whole text if an integer has more than 4,300 digits.
+const maxNumber = 1000
+
 // Raw reads any value and returns a copy of it without white space.
 func (r *Reader) Raw() []byte {
 	v, _ := r.dec.ReadValue()
 	out := v.Clone()
 	_ = out.Compact() // fails only on invalid JSON
+	if hasLongNumber(out) {
+		r.Fail("has a number of more than " + strconv.Itoa(maxNumber) + " characters; send it as a string")
+	}
 	return out
+}
+
+// hasLongNumber reports whether a number in JSON is too long.
+func hasLongNumber(text []byte) bool {
+	if len(text) <= maxNumber {
+		return false
+	}
+	length, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted, length = !quoted, 0
+		case quoted:
+		case '0' <= c && c <= '9', c == '-', c == '+', c == '.', c == 'e', c == 'E':
+			if length++; length > maxNumber {
+				return true
+			}
+		default:
+			length = 0
+		}
+	}
+	return false
 }
 
 // RawObject is Raw for an object.

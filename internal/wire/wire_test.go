@@ -70,3 +70,19 @@ func FuzzMessage(f *testing.F) {
 		}
 	})
 }
+
+func TestLongNumbersAreRefused(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"[" + strings.Repeat("1", maxNumber) + "]":                          true,
+		`{"a":"` + strings.Repeat("1", 2*maxNumber) + `"}`:                  true,
+		"[" + strings.Repeat("1,", maxNumber) + "1]":                        true,
+		"[" + strings.Repeat("1", maxNumber+1) + "]":                        false,
+		`{"a":"\\\"","b":` + "-0." + strings.Repeat("1", maxNumber-2) + "}": false,
+	} {
+		fields := Read([]byte(text), true, func(r *Reader) { r.Raw() })
+		if (len(fields) == 0) != want {
+			t.Errorf("%.40s… of %d bytes: mistakes %v", text, len(text), fields)
+		}
+	}
+}
