@@ -10,6 +10,8 @@ from .content import Artifact, SentTask, TaskStatus
 
 __all__ = ["TaskEvent"]
 
+_MAX_DIGITS = 19
+
 
 @dataclass(frozen=True)
 class TaskEvent:
@@ -57,4 +59,10 @@ class TaskEvent:
 
 def is_newer(id: str, last: str) -> bool:  # noqa: A002 - the name of the field
     """Whether an event comes after the last one."""
-    return not (id.isdecimal() and last.isdecimal()) or int(id) > int(last)
+    number, known = number_of(id), number_of(last)
+    return number is None or known is None or number > known
+
+
+def number_of(id: str) -> int | None:  # noqa: A002 - the name of the field
+    """Return the number of an event; None if the id is not a number of 64 bits."""
+    return int(id) if id.isdecimal() and len(id) <= _MAX_DIGITS else None

@@ -17,6 +17,7 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 
+from ._json import parse_json
 from ._retry import parse_retry_after
 from ._trace import current_trace
 from .errors import (
@@ -159,7 +160,7 @@ def read_response(request: Request, response: httpx.Response) -> Any:
         raise error_of(response)
     if not response.content:
         return None
-    value = _parse(response)
+    value = parse(response)
     if request.rpc is None:
         return value
     return rpc_result(value, response)
@@ -174,9 +175,10 @@ def rpc_result(value: Any, response: httpx.Response) -> Any:
     return value.get("result")
 
 
-def _parse(response: httpx.Response) -> Any:
+def parse(response: httpx.Response) -> Any:
+    """Return the JSON value of a response."""
     try:
-        return json.loads(response.content)
+        return parse_json(response.content)
     except ValueError as error:
         raise UnexpectedResponseError(
             f"the response of {response.url.host} is not JSON; is it a Parley server?"
@@ -195,7 +197,7 @@ def error_of(response: httpx.Response) -> APIError:
     """Return the error of a response that is not a success. Its body must have been read."""
     about = _about(response)
     try:
-        body = json.loads(response.content)
+        body = parse_json(response.content)
     except ValueError:
         body = None
     if isinstance(body, Mapping):

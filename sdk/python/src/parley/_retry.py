@@ -65,7 +65,7 @@ def parse_retry_after(value: str | None) -> float:
     if not value:
         return 0
     if value.isdecimal():
-        return float(min(int(value), 1 << 20))
+        return min(float(value), float(1 << 20))  # int limits the number of digits
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time())
     except ValueError:

@@ -55,5 +55,5 @@ class SSEDecoder:
         elif name == "event":
             self._event.name = value
         elif name == "retry" and value.isdecimal():
-            self.retry = int(value) / 1000
+            self.retry = float(value) / 1000  # int limits the number of digits
         return None

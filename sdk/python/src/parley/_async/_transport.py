@@ -14,6 +14,7 @@ from .._request import (
     connection_error,
     error_of,
     join,
+    parse,
     read_response,
     rpc_result,
     timeouts,
@@ -125,5 +126,5 @@ async def _check_stream(request: Request, response: httpx.Response) -> None:
     if not response.is_success:
         raise error_of(response)
     if request.rpc is not None:
-        rpc_result(response.json(), response)
+        rpc_result(parse(response), response)
     raise UnexpectedResponseError("the response of the server is not an event stream")

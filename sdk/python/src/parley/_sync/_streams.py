@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import types as t
-from .._events import TaskEvent, is_newer
+from .._events import TaskEvent, is_newer, number_of
+from .._json import parse_json
 from .._request import Request
 from .._sse import ServerSentEvent, SSEDecoder
 from ..errors import (
@@ -91,7 +91,7 @@ def _result(sent: ServerSentEvent) -> Any:
 
 def _json(sent: ServerSentEvent) -> dict[str, Any]:
     try:
-        value = json.loads(sent.data or "")
+        value = parse_json(sent.data or "")
     except ValueError as error:
         raise UnexpectedResponseError("an event of the stream is not JSON") from error
     if not isinstance(value, dict):
@@ -122,9 +122,8 @@ def org_events(
             for sent in transport.events(request, decoder):
                 if sent.name == "error":
                     raise _ending(transport.server, _json(sent))
-                if not sent.id.isdecimal():
+                if (seq := number_of(sent.id)) is None:
                     continue
-                seq = int(sent.id)
                 if sent.name == "reset":
                     last = seq
                     if on_reset is None:

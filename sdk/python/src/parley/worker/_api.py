@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from .._async._transport import AsyncTransport
 from .._request import Request, join
 from .._trace import Trace
 from ..content import Message, Sender
-from ..errors import APIConnectionError
+from ..errors import APIConnectionError, UnexpectedResponseError
 
 REPORT_TIMEOUT = 15.0
 
 Report = dict[str, Any]
 """What a worker reports on a task: WorkReport in the OpenAPI document."""
+
+T = TypeVar("T")
+
+log = logging.getLogger("parley.worker")
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,22 @@ class DirectMessage:
         return cls(wire["id"], sender, Message.from_wire(wire["message"]), wire.get("at") or "")
 
 
+def entries_of(response: Mapping[str, Any], name: str) -> Sequence[Any]:
+    """Return a list in a response; an empty one if it is missing or is not a list."""
+    entries = response.get(name)
+    return entries if isinstance(entries, list) else ()
+
+
+def read_entry(read: Callable[[Any], T], entry: Any, what: str) -> T | None:
+    """Read an entry of a list. One that cannot be read is logged, and does not affect others."""
+    try:
+        return read(entry)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        name = entry.get("id") if isinstance(entry, dict) else None
+        log.error("cannot read %s %s of a response: %r", what, name or "", error)  # noqa: TRY400
+        return None
+
+
 class WorkAPI:
     """The requests of the workers of one agent."""
 
@@ -84,15 +105,15 @@ class WorkAPI:
         self._transport = transport
         self._base = ("api", "v1", "agents", agent)
 
-    async def claim(self, body: Mapping[str, Any]) -> Any:
+    async def claim(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Take tasks and direct messages, and wait for them if there are none."""
         return await self._post(("claim",), body, REPORT_TIMEOUT, waits=body["wait_seconds"])
 
-    async def report(self, lease: str, report: Report, timeout: float) -> Any:
+    async def report(self, lease: str, report: Report, timeout: float) -> Mapping[str, Any]:
         """Report on a task."""
         return await self._post(("leases", lease), report, timeout)
 
-    async def exchange(self, body: Mapping[str, Any]) -> Any:
+    async def exchange(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Report on several tasks and take the next ones."""
         return await self._post(("work",), body, REPORT_TIMEOUT)
 
@@ -103,9 +124,12 @@ class WorkAPI:
 
     async def _post(
         self, path: Sequence[str], body: Mapping[str, Any], timeout: float, waits: float = 0
-    ) -> Any:
+    ) -> Mapping[str, Any]:
         request = Request("POST", join(*self._base, *path), in_org=False, body=body, waits=waits)
-        return await self._send(request, timeout + waits)
+        response = await self._send(request, timeout + waits)
+        if not isinstance(response, dict):
+            raise UnexpectedResponseError("the response is not a JSON object")
+        return response
 
     async def _send(self, request: Request, timeout: float) -> Any:
         try:

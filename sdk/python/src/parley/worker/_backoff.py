@@ -35,7 +35,7 @@ class Backoff:
         """Begin with a short pause again."""
         self._tries = 0
 
-    def next(self, error: Exception) -> float:
+    def next(self, error: Exception | None = None) -> float:
         """Return the seconds to wait before the next attempt."""
         pause = float(min(_FIRST * 2 ** min(self._tries, 10), _LONGEST))
         self._tries += 1

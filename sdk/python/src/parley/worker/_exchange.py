@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from .._trace import current_trace
 from ..errors import APIError, ParleyError, UnexpectedResponseError, problem_error
-from ._api import Report, WorkAPI
+from ._api import Report, WorkAPI, entries_of
 from ._backoff import may_pass
 from ._lease import Lease
 
@@ -50,8 +50,8 @@ class Slots(Protocol):
     def release(self, claim: Mapping[str, Any] | None) -> None:
         """Give the slots of a claim back."""
 
-    def take(self, claim: Mapping[str, Any], response: Mapping[str, Any]) -> None:
-        """Process the tasks and messages in the response to a claim."""
+    def take(self, claim: Mapping[str, Any], response: Mapping[str, Any]) -> int:
+        """Process the tasks and messages in the response to a claim. Return how many there are."""
 
 
 @dataclass(eq=False)
@@ -86,6 +86,7 @@ class Outbox:
         self._began = 0.0
         self._single_until = 0.0
         self._warned = -_WARN_EVERY
+        self._closed = False
         self.heard = monotonic()
         """When the server last responded."""
 
@@ -94,10 +95,10 @@ class Outbox:
         """The requests in flight."""
         return tuple(self._flying)
 
-    async def deliver(self, lease: Lease, report: Report) -> Any:
+    async def deliver(self, lease: Lease, report: Report) -> Mapping[str, Any]:
         """Send a report that ends its lease, together with others if possible."""
         size = len(json.dumps(report))
-        if size > _MAX_BYTES or monotonic() < self._single_until:
+        if size > _MAX_BYTES or monotonic() < self._single_until or self._closed:
             return await lease.send_alone(report)
         entry: dict[str, Any] = {"lease": lease.token, "report": report}
         if trace := current_trace.get():
@@ -111,7 +112,11 @@ class Outbox:
             if result in self._waiting:
                 self._waiting.remove(result)
             raise
-        return await lease.send_alone(report) if progress is None else progress
+        if progress is None:
+            return await lease.send_alone(report)
+        if not isinstance(progress, dict):
+            raise UnexpectedResponseError("cannot read the response to a report")
+        return progress
 
     async def run(self) -> None:
         """Send results until the task is canceled."""
@@ -129,6 +134,7 @@ class Outbox:
                 except asyncio.TimeoutError:
                     pass
         finally:
+            self._closed = True
             for flight in self._flying:
                 flight.cancel()
 
@@ -163,7 +169,7 @@ class Outbox:
             body["claim"] = claim
         try:
             response = await self._api.exchange(body)
-            if len(response["reports"]) != len(batch):
+            if len(entries_of(response, "reports")) != len(batch):
                 raise UnexpectedResponseError("the server responded with a wrong number of results")
         except ParleyError as error:
             self._fail(batch, error)
@@ -196,15 +202,26 @@ class Outbox:
 
     def _settle(self, batch: list[_Result], response: Mapping[str, Any]) -> None:
         for result, outcome in zip(batch, response["reports"], strict=True):
-            if problem := outcome.get("problem"):
-                self._slots.stay(result.lease)
-                result.fail(problem_error(problem, status=problem["status"]))
-            elif (progress := outcome.get("progress")) is None:
-                self._slots.stay(result.lease)
-                result.settle(None)
-            else:
+            problem, progress = _outcome(outcome)
+            if progress is not None:
                 result.settle(progress)
-        problem = response.get("claim_problem")
-        if problem and monotonic() - self._warned > _WARN_EVERY:
+                continue
+            self._slots.stay(result.lease)
+            if problem is not None:
+                result.fail(problem)
+            else:
+                result.settle(None)
+        claim_problem = response.get("claim_problem")
+        if isinstance(claim_problem, dict) and monotonic() - self._warned > _WARN_EVERY:
             self._warned = monotonic()
-            log.warning("claim failed: %s", problem.get("detail"))
+            log.warning("claim failed: %s", claim_problem.get("detail"))
+
+
+def _outcome(entry: Any) -> tuple[ParleyError | None, Mapping[str, Any] | None]:
+    """Return the error of a report, or the response to it."""
+    try:
+        if problem := entry.get("problem"):
+            return problem_error(problem, status=int(problem["status"])), None
+        return None, entry.get("progress")
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
+        return UnexpectedResponseError("cannot read the response to a report"), None

@@ -43,7 +43,7 @@ class Run(Protocol):
 
 class _AsyncRun:
     def __init__(self, handler: AsyncHandler, task: Task) -> None:
-        self._task: asyncio.Task[Result] = asyncio.create_task(_await(handler, task))
+        self._task = asyncio.create_task(contained(_await(handler, task)))
 
     async def result(self) -> Result:
         await asyncio.wait({self._task})
@@ -51,6 +51,18 @@ class _AsyncRun:
 
     def interrupt(self) -> None:
         self._task.cancel()
+
+
+async def contained(operation: Awaitable[T]) -> T:
+    """Await the code of the user. If it exits, only the operation fails.
+
+    A task that raises SystemExit would end the event loop under the worker. KeyboardInterrupt comes
+    from the terminal, and does end it.
+    """
+    try:
+        return await operation
+    except SystemExit as error:
+        raise RuntimeError(f"the handler raised {error!r}") from error
 
 
 async def _await(handler: AsyncHandler, task: Task) -> Result:
@@ -131,8 +143,10 @@ def in_thread(function: Callable[[], T]) -> asyncio.Future[T]:
         failure: BaseException | None = None
         try:
             result = context.run(function)
-        except StopIteration as error:  # a future does not take it
+        except (StopIteration, SystemExit, KeyboardInterrupt) as error:
+            # A future does not take the first. The others would end the event loop.
             failure = RuntimeError(f"the handler raised {error!r}")
+            failure.__cause__ = error
         except BaseException as error:
             failure = error
         try:

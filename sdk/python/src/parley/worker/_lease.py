@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
 from time import monotonic
 from typing import Any
@@ -17,8 +17,9 @@ from ..errors import (
     InterruptedTaskError,
     Interruption,
     ParleyError,
+    UnexpectedResponseError,
 )
-from ._api import REPORT_TIMEOUT, Report, WorkAPI
+from ._api import REPORT_TIMEOUT, Report, WorkAPI, entries_of, read_entry
 from ._backoff import Backoff, may_have_arrived, may_pass
 
 _BEAT_EVERY = 1.5
@@ -31,7 +32,7 @@ log = logging.getLogger("parley.worker")
 MakeReport = Callable[[bool], Report]
 """Makes a report. It gets whether an earlier attempt to send it may have arrived."""
 
-Deliver = Callable[["Lease", Report], Awaitable[Any]]
+Deliver = Callable[["Lease", Report], Awaitable[Mapping[str, Any]]]
 """Sends a report that ends a lease."""
 
 
@@ -56,6 +57,7 @@ class Lease:
         self._deliver = deliver
         self._expires = monotonic() + seconds  # by the local clock
         self._over: Interruption | _Finished | None = None
+        self._handed_back = False
         # Held while a report is sent: reports arrive in order, and no heartbeat overtakes the last.
         self._sending = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
@@ -148,15 +150,22 @@ class Lease:
         else:
             remaining = max(1.0, self._expires - began)
             progress = await self.send_alone(report, min(timeout, remaining))
+        seen = progress.get("seen")
+        if not isinstance(seen, int):
+            raise UnexpectedResponseError("the response to a report lacks the field seen")
         if extension := report.get("extend_seconds"):
             self._expires = began + extension
-        self._seen = progress["seen"]
-        for message in progress.get("messages") or ():
-            self.turns.put_nowait(Message.from_wire(message))
+        self._seen = seen
+        for entry in entries_of(progress, "messages"):
+            message = read_entry(Message.from_wire, entry, "message")
+            if message is not None:
+                self.turns.put_nowait(message)
         if progress.get("canceled"):
             self.interrupt(Interruption.CANCELED)
 
-    async def send_alone(self, report: Report, timeout: float = REPORT_TIMEOUT) -> Any:
+    async def send_alone(
+        self, report: Report, timeout: float = REPORT_TIMEOUT
+    ) -> Mapping[str, Any]:
         """Send a report in a request of its own."""
         return await self._api.report(self.token, report, timeout)
 
@@ -205,8 +214,9 @@ class Lease:
 
     async def hand_back(self) -> None:
         """Return the task to the queue."""
-        if self._over is not None and self._over is not Interruption.STOPPING:
+        if self._handed_back or self._over not in (None, Interruption.STOPPING):
             return
+        self._handed_back = True
         self._end(Interruption.STOPPING)
         try:
             await self._api.hand_back(self.token)

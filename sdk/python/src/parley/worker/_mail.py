@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from ._api import DirectMessage
+from ._api import DirectMessage, read_entry
 
 _KEPT_IDS = 1000
 _MAX_ACKS = 1000
@@ -22,14 +23,22 @@ class Mail:
         """Return the ids to acknowledge with the next request."""
         return list(self._acks)[:_MAX_ACKS]
 
-    def receive(
-        self, acknowledged: Sequence[str], messages: Iterable[DirectMessage]
-    ) -> list[DirectMessage]:
-        """Process the response to a request with these acknowledgements. Return what is new."""
+    def receive(self, acknowledged: Sequence[str], entries: Iterable[Any]) -> list[DirectMessage]:
+        """Process the response to a request with these acknowledgements. Return what is new.
+
+        A message that cannot be read is acknowledged too: the server would send it forever.
+        """
         for known in acknowledged:
             self._acks.pop(known, None)
-        fresh = [message for message in messages if message.id not in self._seen]
-        for message in fresh:
-            self._acks[message.id] = None
-            self._seen.append(message.id)
+        fresh = []
+        for entry in entries:
+            id = entry.get("id") if isinstance(entry, dict) else None  # noqa: A001
+            if isinstance(id, str):
+                if id in self._seen:
+                    continue
+                self._acks[id] = None
+                self._seen.append(id)
+            message = read_entry(DirectMessage.from_wire, entry, "direct message")
+            if message is not None:
+                fresh.append(message)
         return fresh

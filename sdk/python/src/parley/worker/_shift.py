@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from .._trace import current_trace
 from ..content import to_parts
 from ..errors import Fail, FinishedError, InterruptedTaskError, Interruption, ParleyError, Reject
-from ._api import ClaimedTask, DirectMessage, WorkAPI
+from ._api import ClaimedTask, DirectMessage, WorkAPI, entries_of, read_entry
 from ._backoff import Backoff, may_pass
 from ._blocking import BlockingClient
 from ._exchange import Outbox
-from ._handlers import Handler, MessageHandler, in_thread, is_async, start
+from ._handlers import Handler, MessageHandler, contained, in_thread, is_async, start
 from ._lease import Lease
 from ._mail import Mail
 from ._task import Suspend, Task
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _CLAIM_WAIT = 20
 _MAX_CLAIM = 100
+_TOO_SOON = 1.0
+"""The server waits much longer before it responds to a claim without work."""
 _FULL_FOR = 1.0
 """How long the worker must be full before it asks for direct messages alone.
 
@@ -109,7 +111,7 @@ class Shift:
         await self._confirm()
         for helper in helpers:
             helper.cancel()
-        await asyncio.gather(*helpers, return_exceptions=True)
+        await asyncio.wait(helpers, timeout=_STUCK_AFTER)  # on_message may ignore it
         log.info("stopped working for agent %s", self._settings.agent)
 
     # Claims.
@@ -119,10 +121,11 @@ class Shift:
         while not self._stopping.is_set():
             await self._await_room()
             claim = self._reserve(_CLAIM_WAIT)
+            began = monotonic()
+            pause = 0.0
             try:
                 response = await self._claim(claim)
-                if response is not None:
-                    self.take(claim, response)
+                idle = response is not None and not self.take(claim, response)
             except ParleyError as error:
                 if not may_pass(error):
                     log.error("the server refused this worker: %s", error)  # noqa: TRY400
@@ -130,8 +133,10 @@ class Shift:
                 pause = backoff.next(error)
                 log.warning("claim failed; again in %.1f s: %s", pause, error)
             else:
-                pause = 0.0
-                backoff.reset()
+                if idle and monotonic() - began < _TOO_SOON:  # not how a Parley server responds
+                    pause = backoff.next()
+                else:
+                    backoff.reset()
             finally:
                 self.release(claim)
             if pause:
@@ -212,13 +217,20 @@ class Shift:
         """Take the slot back, because the result was not accepted."""
         self._leaving.discard(lease)
 
-    def take(self, claim: Mapping[str, Any], response: Mapping[str, Any]) -> None:
-        """Process the tasks and messages in the response to a claim."""
-        messages = map(DirectMessage.from_wire, response.get("messages") or ())
-        for message in self._mail.receive(claim["ack"], messages):
+    def take(self, claim: Mapping[str, Any], response: Mapping[str, Any]) -> int:
+        """Process the tasks and messages in the response to a claim. Return how many there are.
+
+        The lease of a task that cannot be read expires, which counts as an attempt.
+        """
+        messages = self._mail.receive(claim["ack"], entries_of(response, "messages"))
+        for message in messages:
             self._inbox.put_nowait(message)
-        for wire in response.get("tasks") or ():
-            self._begin(ClaimedTask.from_wire(wire))
+        entries = entries_of(response, "tasks")
+        tasks = [read_entry(ClaimedTask.from_wire, entry, "task") for entry in entries]
+        readable = [task for task in tasks if task is not None]
+        for task in readable:
+            self._begin(task)
+        return len(messages) + len(readable)
 
     # Handlers.
 
@@ -341,7 +353,7 @@ class Shift:
         if handler is None:
             log.warning("dropped direct message %s: the worker has no on_message", message.id)
         elif is_async(handler):
-            await cast("Awaitable[None]", handler(message))
+            await contained(cast("Awaitable[None]", handler(message)))
         else:
             await in_thread(partial(handler, message))
 

@@ -19,6 +19,7 @@ from ..errors import ConfigurationError
 from ._api import WorkAPI
 from ._blocking import BlockingClient
 from ._handlers import AsyncHandler, Handler, MessageHandler, PlainHandler
+from ._loop import run_loop
 from ._shift import Settings, Shift
 
 A = TypeVar("A", bound=AsyncHandler)
@@ -120,7 +121,7 @@ class Worker:
         to the queue, which does not count as an attempt. A second signal ends the process at once.
         Outside of the main thread, where Python has no signals, call `stop`.
         """
-        asyncio.run(self._run_until_signal())
+        run_loop(self._run_until_signal)
 
     async def _run_until_signal(self) -> None:
         main = threading.current_thread() is threading.main_thread()
@@ -130,7 +131,8 @@ class Worker:
     async def serve(self) -> None:
         """Work until `stop` is called, in a running event loop. Signals are up to the caller.
 
-        If the coroutine is cancelled, the worker stops without the grace period.
+        If the coroutine is cancelled, the worker stops without the grace period. A handler that
+        ignores its cancellation continues after that, and `asyncio.run` waits for it.
         """
         if self._handler is None:
             raise ConfigurationError("the worker has no handler; decorate one with @worker.handler")
