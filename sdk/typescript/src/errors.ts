@@ -155,14 +155,18 @@ function neverConnected(error: unknown): boolean {
   return false;
 }
 
-/** @internal Returns the message of an error. */
+/** @internal Returns the message of an error. It never throws: programs may throw anything. */
 export function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  try {
+    return error instanceof Error ? error.message : String(error);
+  } catch {
+    return "an error that has no text";
+  }
 }
 
 /** Returns the message of the innermost cause, which names the reason; fetch only says that it failed. */
 function describe(error: unknown): string {
   let text = "";
   for (let e = error; e instanceof Error; e = e.cause) text = e.message || text;
-  return text || String(error);
+  return text || reasonOf(error);
 }

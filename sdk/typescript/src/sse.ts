@@ -14,6 +14,9 @@ export interface ServerSentEvent {
  */
 const silenceMs = 45_000;
 
+/** The most characters of one event: more than the server sends, and less than would fill the memory. */
+const maxEventLength = 64 << 20;
+
 /** Opens a stream and iterates over its events, over one connection. */
 export async function* openStream(
   transport: Transport,
@@ -44,9 +47,8 @@ export async function* openStream(
 }
 
 async function notStream(response: Response): Promise<Error> {
-  const copy = response.clone();
   const refusal = await refusalOf(response);
-  const isRefusal = !copy.ok || refusal.rpcCode !== undefined;
+  const isRefusal = !response.ok || refusal.rpcCode !== undefined;
   return isRefusal ? refusal : new UnexpectedResponseError("the response of the server is not an event stream");
 }
 
@@ -68,12 +70,10 @@ async function* chunks(server: string, response: Response, watchdog: Watchdog): 
 
 /** Parses server-sent events. An unfinished event at the end is dropped, as the standard requires. */
 export async function* parseEvents(text: AsyncIterable<string>): AsyncGenerator<ServerSentEvent, void, undefined> {
-  let rest = "";
+  const lines = new LineBuffer();
   let event: ServerSentEvent = { id: "", name: "", data: undefined };
   for await (const chunk of text) {
-    const lines = (rest + chunk).split(/\r\n|\n|\r(?!$)/);
-    rest = lines.pop() ?? "";
-    for (const line of lines) {
+    for (const line of lines.add(chunk)) {
       if (line !== "") {
         addLine(event, line);
         continue;
@@ -81,6 +81,33 @@ export async function* parseEvents(text: AsyncIterable<string>): AsyncGenerator<
       if (event.data !== undefined || event.id !== "") yield event;
       event = { id: "", name: "", data: undefined };
     }
+    if (lines.unfinished + (event.data?.length ?? 0) > maxEventLength) {
+      throw new UnexpectedResponseError(`an event of the stream is longer than ${String(maxEventLength)} characters`);
+    }
+  }
+}
+
+/** Splits text that arrives in chunks into lines. It reads each chunk once, however long a line is. */
+class LineBuffer {
+  /** The length of the line whose end has not arrived. */
+  unfinished = 0;
+  #pieces: string[] = []; // of that line
+  #afterCR = false; // a line feed that follows belongs to the end of the last line
+
+  /** Adds a chunk. It returns the lines that it ends. */
+  add(chunk: string): string[] {
+    if (chunk === "") return [];
+    const lines = (this.#afterCR && chunk.startsWith("\n") ? chunk.slice(1) : chunk).split(/\r\n|\n|\r/);
+    this.#afterCR = chunk.endsWith("\r");
+    const rest = lines.pop() ?? "";
+    if (lines.length > 0) {
+      lines[0] = this.#pieces.join("") + (lines[0] ?? "");
+      this.#pieces = [];
+      this.unfinished = 0;
+    }
+    this.#pieces.push(rest);
+    this.unfinished += rest.length;
+    return lines;
   }
 }
 

@@ -85,14 +85,17 @@ export class Transport {
 
   /** Returns the org that the client works in. Unless it was given, the first call asks the server. */
   org(): Promise<string> {
-    this.#org ??= this.json<Me>({ method: "GET", path: "/api/v1/me", repeatable: true }).then(
-      (me) => me.org,
-      (error: unknown) => {
-        this.#org = undefined; // ask again next time
-        throw error;
-      },
-    );
+    this.#org ??= this.#ownOrg().catch((error: unknown) => {
+      this.#org = undefined; // ask again next time
+      throw error;
+    });
     return this.#org;
+  }
+
+  async #ownOrg(): Promise<string> {
+    const me = await this.json<Partial<Me> | null>({ method: "GET", path: "/api/v1/me", repeatable: true });
+    if (!me?.org) throw new UnexpectedResponseError(`${this.base} names no org for the key; is it a Parley server?`);
+    return me.org;
   }
 
   /** Calls an operation of the API. */
@@ -210,19 +213,13 @@ function queryString(query: object | undefined): string {
 
 /** @internal Returns the refusal in a response: a problem document, a JSON-RPC error, or anything else. */
 export async function refusalOf(response: Response): Promise<ApiError> {
-  const text = await response.text().catch(() => "");
-  let body: Partial<Problem> & { error?: RpcErrorBody } = {};
-  try {
-    body = JSON.parse(text) as typeof body;
-  } catch {
-    // A proxy may respond with anything.
-  }
+  const body = refusalBody(await response.text().catch(() => ""));
   const own = {
     status: response.status,
     requestId: response.headers.get("X-Request-Id") ?? undefined,
     retryAfterMs: parseRetryAfter(response.headers.get("Retry-After")),
   };
-  if (typeof body.error === "object") return refusalOfRpc(body.error, own);
+  if (body.error && typeof body.error === "object") return refusalOfRpc(body.error, own);
   return new ApiError({
     ...own,
     code: body.code,
@@ -232,6 +229,17 @@ export async function refusalOf(response: Response): Promise<ApiError> {
     scope: body.scope,
     requestId: body.request_id ?? own.requestId,
   });
+}
+
+type RefusalBody = Partial<Problem> & { error?: RpcErrorBody | null };
+
+/** Parses the body of a refusal. It is empty if it is not an object: a proxy may respond with anything. */
+function refusalBody(text: string): RefusalBody {
+  try {
+    return (JSON.parse(text) as RefusalBody | null) ?? {};
+  } catch {
+    return {};
+  }
 }
 
 /** @internal Runs a function with a signal that is aborted by another signal, or when the time is over. */

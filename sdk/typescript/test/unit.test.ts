@@ -3,16 +3,35 @@ import { readFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 import { verifyWebhook, version, WebhookSignatureError } from "@parley/sdk";
 import { decodePart, encodePart, encodePartV1, text, textOf, type Part } from "../dist/content.js";
-import { ApiError, ConnectionError } from "../dist/errors.js";
+import { ApiError, ConnectionError, reasonOf, UnexpectedResponseError } from "../dist/errors.js";
 import { parseRetryAfter, RetryPolicy } from "../dist/retry.js";
 import { parseEvents } from "../dist/sse.js";
+import { refusalOf } from "../dist/transport.js";
 import { Mailbox } from "../dist/worker/mailbox.js";
 import { ArtifactStream } from "../dist/worker/stream.js";
+import { quiet } from "./server.js";
 
 it("has the version of its manifest", async () => {
   const manifest = JSON.parse(await readFile(new URL("../package.json", import.meta.url), "utf8")) as object;
   assert.equal("version" in manifest && manifest.version, version);
 });
+
+it("the reason of an error is a text, whatever was thrown", () => {
+  const broken = Object.defineProperty(new Error(), "message", {
+    get: () => {
+      throw new TypeError("no message");
+    },
+  });
+  for (const thrown of [Object.create(null), broken, Symbol("x"), undefined, { toString: null }]) {
+    assert.match(reasonOf(thrown), /./);
+  }
+});
+
+for (const body of ["null", "7", '{"error":null}', "<html>"]) {
+  it(`the refusal of a proxy has its status: ${body}`, async () => {
+    assert.equal((await refusalOf(new Response(body, { status: 502 }))).status, 502);
+  });
+}
 
 describe("parseEvents", () => {
   async function* chunks(...texts: string[]): AsyncGenerator<string> {
@@ -39,6 +58,30 @@ describe("parseEvents", () => {
   it("reports a position without data", async () => {
     assert.deepEqual(await parse("id: 9\n\n"), [{ id: "9", name: "", data: undefined }]);
   });
+
+  it("ends a line at a CR without waiting for more", async () => {
+    assert.deepEqual(await parse("data: a\r\r", "", "\ndata: b\r", "\r"), [
+      { id: "", name: "", data: "a" },
+      { id: "", name: "", data: "b" },
+    ]);
+  });
+
+  it("reads each chunk of a long event once", async () => {
+    const began = performance.now();
+    const [event] = await parse("data: ", ...Array<string>(512).fill("x".repeat(16 << 10)), "\n\n");
+    assert.equal(event?.data?.length, 8 << 20);
+    assert.ok(performance.now() - began < 2000); // about 20 ms; with a second look at each chunk 10 s
+  });
+
+  for (const [name, end] of [
+    ["a line", ""],
+    ["an event", "\ndata: "],
+  ] as const) {
+    it(`refuses ${name} that does not end`, async () => {
+      const endless = parse("data: ", ...Array<string>(65).fill("x".repeat(1 << 20) + end));
+      await assert.rejects(endless, UnexpectedResponseError);
+    });
+  }
 });
 
 describe("RetryPolicy", () => {
@@ -159,7 +202,7 @@ it("an artifact stream joins what is written while a report is on its way", asyn
 });
 
 it("a mailbox acknowledges as many messages at a time as a request may", () => {
-  const mailbox = new Mailbox();
+  const mailbox = new Mailbox(quiet);
   const ids = Array.from({ length: 1500 }, (_, i) => String(i));
   const messages = ids.map((id) => ({
     id,

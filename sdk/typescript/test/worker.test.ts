@@ -352,6 +352,106 @@ describe("Worker", () => {
     assert.deepEqual([...runs.values()], [1, 1, 1, 1, 1, 1]);
   });
 
+  for (const body of ["<html>maintenance</html>", "null", "{}", "[]", '{"tasks":[],"messages":null}']) {
+    it(`goes on after a response of a proxy: ${body}`, async (t) => {
+      const strange = new Set<string>(); // each first request to a path gets it
+      const url = await startProxy(
+        t,
+        server.url,
+        () => undefined,
+        (path) => {
+          const kind = path.split("/").at(-1) ?? "";
+          if (strange.has(kind)) return undefined;
+          strange.add(kind);
+          return { type: "application/json", body };
+        },
+      );
+      const { agent } = await employ(t, (task) => task.text, { url });
+      assert.equal(resultOf(await ask(agent, "hello")), "hello");
+      assert.deepEqual([...strange], ["claim", "work"]);
+    });
+  }
+
+  it("pauses after a claim that brings nothing at once", async (t) => {
+    const claims: number[] = [];
+    const url = await startProxy(
+      t,
+      server.url,
+      () => undefined,
+      (path) => {
+        if (!path.endsWith("/claim")) return undefined;
+        claims.push(performance.now());
+        return { type: "application/json", body: '{"tasks":[],"messages":[]}' };
+      },
+    );
+    await employ(t, () => undefined, { url });
+    await until("three claims", () => claims.length >= 3);
+    const [first = 0, , third = 0] = claims;
+    assert.ok(third - first > 1800);
+  });
+
+  it("works on the good tasks and messages of a claim with broken ones", async (t) => {
+    const message = { role: "user", parts: [{ type: "text", text: "hello" }] };
+    const broken = { role: "user", parts: [{ type: "file", file: { bytes: "?" } }] };
+    const task = (id: string, change: object) => ({
+      ...{ id, lease: `lease-${id}`, attempt: 1, seen: 1, sender: "acme/user:ada", message, history: [message] },
+      ...change,
+    });
+    const claim = {
+      tasks: [null, task("1", { lease: undefined }), task("2", { history: 5 }), task("3", {})],
+      messages: [null, { id: "1", message: null }, { id: "2", message: broken }, { id: "3", message }],
+    };
+    let claims = 0;
+    const acknowledged: string[] = [];
+    const reported: unknown[] = [];
+    const url = await startProxy(
+      t,
+      server.url,
+      () => undefined,
+      (path, body) => {
+        const json = (value: object) => ({ type: "application/json", body: JSON.stringify(value) });
+        if (path.endsWith("/claim")) {
+          acknowledged.push(...(JSON.parse(body) as { ack: string[] }).ack);
+          return json(claims++ === 0 ? claim : { tasks: [], messages: [] });
+        }
+        if (!path.endsWith("/work")) return undefined;
+        const { reports } = JSON.parse(body) as { reports: { lease: string }[] };
+        reported.push(...reports.map(({ lease }) => lease));
+        const progress = { seen: 2, canceled: false, messages: [] };
+        return json({ reports: reports.map(() => ({ progress })), tasks: [], messages: [] });
+      },
+    );
+    const errors: string[] = [];
+    const messages: string[] = [];
+    await employ(t, (task) => task.text, {
+      url,
+      concurrency: 4,
+      logger: { ...quiet, error: (text) => errors.push(text) },
+      onMessage: ({ id }) => messages.push(id),
+    });
+    await until("the good task is done", () => reported.length > 0 && acknowledged.length >= 3);
+    assert.deepEqual(reported, ["lease-3"]);
+    assert.deepEqual(messages, ["3"]);
+    assert.deepEqual(acknowledged, ["1", "2", "3"]);
+    assert.deepEqual(errors.sort(), [
+      "dropped a message that cannot be read",
+      "dropped a message that cannot be read",
+      "gave a task up; it returns when its lease expires",
+      "received a task without an id or a lease",
+    ]);
+  });
+
+  it("fails a task whose result throws something that has no text", async (t) => {
+    const { agent } = await employ(t, () => ({
+      toJSON: () => {
+        throw Object.create(null) as Error;
+      },
+    }));
+    const { status } = await ask(agent, "go");
+    assert.equal(status.state, "failed");
+    assert.equal(textOf(status.message), "the result could not be sent: an error that has no text");
+  });
+
   it("ends when the server refuses it permanently", async (t) => {
     const { stopped } = startWorker(t, { url: server.url, key: "parley_wrong", agent: "nobody" }, () => undefined);
     await assert.rejects(stopped, (error) => error instanceof ApiError && error.status === 401);

@@ -1,4 +1,4 @@
-import { ApiError, ConnectionError } from "../errors.js";
+import { ApiError, ConnectionError, UnexpectedResponseError } from "../errors.js";
 
 const firstPauseMs = 200;
 const longestPauseMs = 10_000;
@@ -15,10 +15,10 @@ export function mayHaveArrived(error: unknown): boolean {
   return !(error instanceof ConnectionError && error.notSent);
 }
 
-/** Reports whether the same request may succeed later. */
+/** Reports whether the same request may succeed later. A response that is not of Parley may be a proxy's. */
 export function mayPass(error: unknown): boolean {
   if (error instanceof ApiError) return error.status === 429 || error.status === 408 || error.status >= 500;
-  return error instanceof ConnectionError;
+  return error instanceof ConnectionError || error instanceof UnexpectedResponseError;
 }
 
 /** Growing pauses between attempts. */

@@ -1,5 +1,5 @@
 import type { ClaimedTask, WorkProgress, WorkReport } from "../api.js";
-import { decodeMessage, type Message } from "../content.js";
+import type { Message } from "../content.js";
 import { LeaseLostError, reasonOf, TaskCanceledError, FinishedError, WorkerStoppingError } from "../errors.js";
 import { sleep } from "../retry.js";
 import { Backoff, isStale, mayHaveArrived } from "./backoff.js";
@@ -7,6 +7,7 @@ import { reportTimeoutMs, type Leases, type ReportOptions, type Trace } from "./
 import type { Logger } from "./logger.js";
 import { Mutex } from "./mutex.js";
 import { Queue } from "./queue.js";
+import { decodeReadable } from "./readable.js";
 
 /** How often the worker asks whether a task was canceled: often enough to notice within two seconds. */
 const beatEveryMs = 1500;
@@ -150,7 +151,7 @@ export class Lease {
       ? await this.#context.deliver(this, body, signal)
       : await leases.report(this.token, body, this.#optionsOf(report), signal);
     if (extension !== undefined) this.#expiresAt = began + extension * 1000;
-    this.turns.put(...progress.messages.map(decodeMessage));
+    this.turns.put(...decodeReadable(progress.messages, this.#context.logger, { task: this.taskId }));
     this.#seen = progress.seen;
     if (progress.canceled) this.#close(new TaskCanceledError());
   }

@@ -1,4 +1,5 @@
 import type { Claim, ClaimRequest, WorkExchange, WorkExchangeRequest, WorkProgress, WorkReport } from "../api.js";
+import { UnexpectedResponseError } from "../errors.js";
 import type { RequestOptions, Transport } from "../transport.js";
 
 /** How long a report may take. */
@@ -29,12 +30,14 @@ export class Leases {
     this.#agent = agent;
   }
 
-  claim(body: ClaimRequest, signal?: AbortSignal): Promise<Claim> {
+  async claim(body: ClaimRequest, signal?: AbortSignal): Promise<Claim> {
     const waitMs = (body.wait_seconds ?? 0) * 1000;
-    return this.#transport.call("claim-tasks", { path: { agent: this.#agent }, body, waitMs }, once(signal));
+    const path = { agent: this.#agent };
+    const response = await this.#transport.call("claim-tasks", { path, body, waitMs }, once(signal));
+    return withLists(response, "tasks", "messages");
   }
 
-  report(
+  async report(
     lease: string,
     body: WorkReport,
     { trace = {}, timeoutMs }: ReportOptions,
@@ -44,17 +47,30 @@ export class Leases {
     if (trace.traceparent !== undefined) headers["traceparent"] = trace.traceparent;
     if (trace.tracestate !== undefined) headers["tracestate"] = trace.tracestate;
     const path = { agent: this.#agent, lease };
-    return this.#transport.call("report-task", { path, body }, { ...once(signal, timeoutMs), headers });
+    const options = { ...once(signal, timeoutMs), headers };
+    return withLists(await this.#transport.call("report-task", { path, body }, options), "messages");
   }
 
-  exchange(body: WorkExchangeRequest, signal?: AbortSignal): Promise<WorkExchange> {
-    return this.#transport.call("exchange-work", { path: { agent: this.#agent }, body }, once(signal));
+  async exchange(body: WorkExchangeRequest, signal?: AbortSignal): Promise<WorkExchange> {
+    const path = { agent: this.#agent };
+    const response = await this.#transport.call("exchange-work", { path, body }, once(signal));
+    return withLists(response, "reports", "tasks", "messages");
   }
 
   /** Hands a task back to the queue, which does not count as an attempt. */
   async giveBack(lease: string): Promise<void> {
     await this.#transport.call("return-task", { path: { agent: this.#agent, lease } }, once());
   }
+}
+
+/** Returns a response whose members with these names are lists, as those of Parley are. */
+function withLists<T extends object>(response: T, ...names: (keyof T & string)[]): T {
+  for (const name of names) {
+    if (!Array.isArray((response as T | null | undefined)?.[name])) {
+      throw new UnexpectedResponseError(`the response has no list "${name}"; is it from a Parley server?`);
+    }
+  }
+  return response;
 }
 
 function once(signal?: AbortSignal, timeoutMs = reportTimeoutMs): RequestOptions {

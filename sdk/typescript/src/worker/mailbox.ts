@@ -1,5 +1,7 @@
 import type { DirectMessage as WireDirectMessage } from "../api.js";
-import { decodeMessage, type Message } from "../content.js";
+import type { Message } from "../content.js";
+import type { Logger } from "./logger.js";
+import { decodeReadable } from "./readable.js";
 
 /** A message to the agent that is not a task: the sender expects no response, and none can be sent. */
 export interface DirectMessage {
@@ -23,16 +25,24 @@ const maxAcknowledged = 1000;
 export class Mailbox {
   readonly #unacknowledged = new Set<string>();
   readonly #seen = new Set<string>(); // in order of arrival
+  readonly #logger: Logger;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
 
   /** Returns the messages to acknowledge next, as many as a request may. */
   unacknowledged(): string[] {
     return [...this.#unacknowledged].slice(0, maxAcknowledged);
   }
 
-  /** Processes the response to a request that acknowledged some messages. It returns those that are new. */
+  /**
+   * Processes the response to a request that acknowledged some messages. It returns those that are new.
+   * One that cannot be read is acknowledged too, or it would come again with each response.
+   */
   receive(acknowledged: readonly string[], messages: readonly WireDirectMessage[]): DirectMessage[] {
     for (const id of acknowledged) this.#unacknowledged.delete(id);
-    const fresh = messages.filter(({ id }) => !this.#seen.has(id));
+    const fresh = messages.filter((wire: WireDirectMessage | null) => wire?.id && !this.#seen.has(wire.id));
     for (const { id } of fresh) {
       this.#unacknowledged.add(id);
       this.#seen.add(id);
@@ -41,6 +51,8 @@ export class Mailbox {
       if (this.#seen.size <= keptIds) break;
       this.#seen.delete(id);
     }
-    return fresh.map((wire) => ({ ...wire, message: decodeMessage(wire.message) }));
+    return fresh.flatMap((wire) =>
+      decodeReadable([wire.message], this.#logger, { message: wire.id }).map((message) => ({ ...wire, message })),
+    );
   }
 }

@@ -15,6 +15,8 @@ import { Slots } from "./slots.js";
 import { Task } from "./task.js";
 
 const claimWaitSeconds = 20;
+/** How long a claim that brings nothing takes at least, so that a server that does not wait is not flooded. */
+const shortestClaimMs = 1000;
 /**
  * How long the worker must be full before it asks for direct messages alone, which also tells the server
  * that it is still alive.
@@ -42,7 +44,7 @@ export class Shift {
   readonly #context: ShiftContext;
   readonly #slots: Slots;
   readonly #exchanges: Exchanges;
-  readonly #mailbox = new Mailbox();
+  readonly #mailbox: Mailbox;
   readonly #inbox = new Queue<DirectMessage>();
   readonly #handlers = new Set<Promise<void>>();
   readonly #over = new AbortController(); // ends what is in flight
@@ -51,6 +53,7 @@ export class Shift {
   constructor(context: ShiftContext) {
     this.#context = context;
     this.#slots = new Slots(context.concurrency);
+    this.#mailbox = new Mailbox(context.logger);
     this.#exchanges = new Exchanges({
       leases: context.leases,
       slots: this.#slots,
@@ -115,6 +118,7 @@ export class Shift {
   /** Asks for work. Without a free slot it asks for direct messages, until there is one. */
   async #claim(room: number, signal: AbortSignal): Promise<void> {
     const request = this.#claimRequest(room, claimWaitSeconds);
+    const began = performance.now();
     const asked = new AbortController();
     const abort = (): void => {
       asked.abort();
@@ -122,7 +126,9 @@ export class Shift {
     signal.addEventListener("abort", abort, { once: true });
     if (room <= 0) void this.#slots.whenFree(asked.signal).then(abort);
     try {
-      this.#receive(await this.#context.leases.claim(request, asked.signal), request);
+      const received = this.#receive(await this.#context.leases.claim(request, asked.signal), request);
+      const early = shortestClaimMs - (performance.now() - began);
+      if (received === 0 && early > 0) await sleep(early, asked.signal);
     } catch (error) {
       const onPurpose = room <= 0 && asked.signal.aborted && !signal.aborted;
       if (!onPurpose) throw error; // otherwise the acknowledgements go with the next claim
@@ -144,9 +150,14 @@ export class Shift {
     };
   }
 
-  #receive(claim: Claim, request: ClaimRequest): void {
-    this.#inbox.put(...this.#mailbox.receive(request.ack ?? [], claim.messages));
-    for (const task of claim.tasks) this.#begin(task);
+  /** Takes what a claim brought. It returns how many tasks and messages are new. */
+  #receive(claim: Claim, request: ClaimRequest): number {
+    const messages = this.#mailbox.receive(request.ack ?? [], claim.messages);
+    this.#inbox.put(...messages);
+    const tasks = claim.tasks.filter((task: Partial<ClaimedTask> | null) => task?.id && task.lease);
+    if (tasks.length < claim.tasks.length) this.#context.logger.error("received a task without an id or a lease");
+    for (const task of tasks) this.#begin(task);
+    return messages.length + tasks.length;
   }
 
   #begin(claimed: ClaimedTask): void {
@@ -156,24 +167,30 @@ export class Shift {
       logger: this.#context.logger,
       deliver: (...args) => this.#exchanges.deliver(...args),
     });
-    const work = this.#stopping ? lease.giveBack() : this.#work(claimed, lease);
+    const work = (this.#stopping ? lease.giveBack() : this.#work(claimed, lease))
+      .catch((error: unknown) => {
+        this.#context.logger.error("gave a task up; it returns when its lease expires", { task: claimed.id, error });
+      })
+      .finally(() => this.#handlers.delete(work));
     this.#handlers.add(work);
-    void work.finally(() => this.#handlers.delete(work));
   }
 
   async #work(claimed: ClaimedTask, lease: Lease): Promise<void> {
     this.#slots.hold(lease);
-    this.#context.logger.debug("claimed", { task: claimed.id, attempt: claimed.attempt });
-    const task = new Task(claimed, lease, this.#context.friction);
-    let report: WorkReport | undefined;
-    await this.#slots.run(async () => {
-      report = await run(this.#context.handler, task, lease, this.#context.logger);
-    }, lease.signal);
-    if (lease.signal.aborted)
-      await lease.giveBack(); // no effect if the lease is over
-    else if (report) await this.#settle(lease, report);
-    lease.release();
-    this.#slots.forget(lease);
+    try {
+      this.#context.logger.debug("claimed", { task: claimed.id, attempt: claimed.attempt });
+      const task = new Task(claimed, lease, this.#context.friction);
+      let report: WorkReport | undefined;
+      await this.#slots.run(async () => {
+        report = await run(this.#context.handler, task, lease, this.#context.logger);
+      }, lease.signal);
+      if (lease.signal.aborted)
+        await lease.giveBack(); // no effect if the lease is over
+      else if (report) await this.#settle(lease, report);
+    } finally {
+      lease.release();
+      this.#slots.forget(lease);
+    }
   }
 
   /**
