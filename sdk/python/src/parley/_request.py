@@ -12,6 +12,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from time import monotonic
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -154,13 +155,53 @@ def timeouts(seconds: float) -> httpx.Timeout:
     return httpx.Timeout(seconds, connect=min(5.0, seconds), pool=None)
 
 
-def read_response(request: Request, response: httpx.Response) -> Any:
+MAX_BODY = 256 << 20
+"""How many bytes a response may have, uncompressed."""
+
+
+class Body:
+    """Collects the body of a response, with a limit of its size and of the time that it takes.
+
+    The timeouts of httpx are for each read, so a response of single bytes could take forever.
+    """
+
+    def __init__(self, server: str, seconds: float) -> None:
+        self._server = server
+        self._seconds = seconds
+        self._deadline = monotonic() + seconds
+        self._size = 0
+        self._chunks: list[bytes] = []
+
+    def add(self, chunk: bytes) -> None:
+        """Append a chunk.
+
+        Raises:
+            APIConnectionError: the response takes too long.
+            UnexpectedResponseError: the response is too large.
+        """
+        self._size += len(chunk)
+        if self._size > MAX_BODY:
+            raise UnexpectedResponseError(
+                f"the response of {self._server} is larger than {MAX_BODY} bytes"
+            )
+        if monotonic() > self._deadline:
+            raise APIConnectionError(
+                f"no complete response from {self._server} in {self._seconds:g} s"
+            )
+        self._chunks.append(chunk)
+
+    def content(self) -> bytes:
+        """Return the whole body."""
+        return b"".join(self._chunks)
+
+
+def read_response(request: Request, response: httpx.Response, content: bytes) -> Any:
     """Return the JSON value of a response, or raise the error that it stands for."""
     if not response.is_success:
-        raise error_of(response)
-    if not response.content:
+        raise error_of(response, content)
+    if not content:
         return None
-    value = parse(response)
+    value = parse(response, content)
     if request.rpc is None:
         return value
     return rpc_result(value, response)
@@ -175,10 +216,10 @@ def rpc_result(value: Any, response: httpx.Response) -> Any:
     return value.get("result")
 
 
-def parse(response: httpx.Response) -> Any:
+def parse(response: httpx.Response, content: bytes) -> Any:
     """Return the JSON value of a response."""
     try:
-        return parse_json(response.content)
+        return parse_json(content)
     except ValueError as error:
         raise UnexpectedResponseError(
             f"the response of {response.url.host} is not JSON; is it a Parley server?"
@@ -193,11 +234,11 @@ def _about(response: httpx.Response) -> dict[str, Any]:
     }
 
 
-def error_of(response: httpx.Response) -> APIError:
-    """Return the error of a response that is not a success. Its body must have been read."""
+def error_of(response: httpx.Response, content: bytes) -> APIError:
+    """Return the error of a response that is not a success."""
     about = _about(response)
     try:
-        body = parse_json(response.content)
+        body = parse_json(content)
     except ValueError:
         body = None
     if isinstance(body, Mapping):

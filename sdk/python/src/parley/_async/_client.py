@@ -47,7 +47,7 @@ class AsyncClient(AsyncServerResource):
         server: URL of the server; by default PARLEY_SERVER, or http://127.0.0.1:8080.
         key: An API key; by default PARLEY_KEY. Without a key, requests have no credentials.
         org: The org to work in; by default that of the key, which the client asks for once.
-        timeout: Seconds that the server may be silent, besides those that a request asks for.
+        timeout: Seconds that a response may take, besides those that a request asks for.
         retry: Bounds of repetitions.
         user_agent: Names the calling program, such as "crm/1.4".
         http_client: Sends the requests instead of a client of its own. It is not closed.

@@ -10,6 +10,7 @@ import httpx
 
 from .._request import (
     Address,
+    Body,
     Request,
     connection_error,
     error_of,
@@ -77,11 +78,16 @@ class AsyncTransport:
         """Send a request once and return the JSON value of the response."""
         seconds = self._timeout + request.waits
         built = await self._build(request, timeouts(seconds))
+        body = Body(self.server, seconds)
         try:
-            response = await self._http.send(built, follow_redirects=False)
+            response = await self._http.send(built, stream=True, follow_redirects=False)
+            try:
+                content = await _read(response, body)
+            finally:
+                await response.aclose()
         except httpx.HTTPError as error:
             raise connection_error(self.server, error) from error
-        return read_response(request, response)
+        return read_response(request, response, content)
 
     async def events(self, request: Request, decoder: SSEDecoder) -> AsyncIterator[ServerSentEvent]:
         """Open a stream of server-sent events and yield them until the connection ends.
@@ -94,7 +100,7 @@ class AsyncTransport:
         try:
             response = await self._http.send(built, stream=True, follow_redirects=False)
             try:
-                await _check_stream(request, response)
+                await _check_stream(request, response, Body(self.server, SILENCE))
                 async for chunk in response.aiter_bytes():
                     for event in decoder.feed(chunk):
                         yield event
@@ -118,13 +124,19 @@ class AsyncTransport:
         )
 
 
-async def _check_stream(request: Request, response: httpx.Response) -> None:
+async def _read(response: httpx.Response, body: Body) -> bytes:
+    async for chunk in response.aiter_bytes():
+        body.add(chunk)
+    return body.content()
+
+
+async def _check_stream(request: Request, response: httpx.Response, body: Body) -> None:
     media_type = response.headers.get("Content-Type", "").partition(";")[0].strip()
     if response.status_code == 200 and media_type == "text/event-stream":
         return
-    await response.aread()
+    content = await _read(response, body)
     if not response.is_success:
-        raise error_of(response)
+        raise error_of(response, content)
     if request.rpc is not None:
-        rpc_result(parse(response), response)
+        rpc_result(parse(response, content), response)
     raise UnexpectedResponseError("the response of the server is not an event stream")

@@ -11,6 +11,7 @@ import httpx
 
 from .._request import (
     Address,
+    Body,
     Request,
     connection_error,
     error_of,
@@ -78,11 +79,16 @@ class Transport:
         """Send a request once and return the JSON value of the response."""
         seconds = self._timeout + request.waits
         built = self._build(request, timeouts(seconds))
+        body = Body(self.server, seconds)
         try:
-            response = self._http.send(built, follow_redirects=False)
+            response = self._http.send(built, stream=True, follow_redirects=False)
+            try:
+                content = _read(response, body)
+            finally:
+                response.close()
         except httpx.HTTPError as error:
             raise connection_error(self.server, error) from error
-        return read_response(request, response)
+        return read_response(request, response, content)
 
     def events(self, request: Request, decoder: SSEDecoder) -> Iterator[ServerSentEvent]:
         """Open a stream of server-sent events and yield them until the connection ends.
@@ -95,7 +101,7 @@ class Transport:
         try:
             response = self._http.send(built, stream=True, follow_redirects=False)
             try:
-                _check_stream(request, response)
+                _check_stream(request, response, Body(self.server, SILENCE))
                 for chunk in response.iter_bytes():
                     for event in decoder.feed(chunk):
                         yield event
@@ -119,13 +125,19 @@ class Transport:
         )
 
 
-def _check_stream(request: Request, response: httpx.Response) -> None:
+def _read(response: httpx.Response, body: Body) -> bytes:
+    for chunk in response.iter_bytes():
+        body.add(chunk)
+    return body.content()
+
+
+def _check_stream(request: Request, response: httpx.Response, body: Body) -> None:
     media_type = response.headers.get("Content-Type", "").partition(";")[0].strip()
     if response.status_code == 200 and media_type == "text/event-stream":
         return
-    response.read()
+    content = _read(response, body)
     if not response.is_success:
-        raise error_of(response)
+        raise error_of(response, content)
     if request.rpc is not None:
-        rpc_result(parse(response), response)
+        rpc_result(parse(response, content), response)
     raise UnexpectedResponseError("the response of the server is not an event stream")
