@@ -87,6 +87,18 @@ export async function* parseEvents(text: AsyncIterable<string>): AsyncGenerator<
   }
 }
 
+/** Returns the object that the data of an event is. */
+export function jsonOf(event: ServerSentEvent): object {
+  let value: unknown;
+  try {
+    value = JSON.parse(event.data ?? "");
+  } catch {
+    // reported below
+  }
+  if (typeof value === "object" && value !== null) return value;
+  throw new UnexpectedResponseError("an event of the stream is not a JSON object; is it from a Parley server?");
+}
+
 /** Splits text that arrives in chunks into lines. It reads each chunk once, however long a line is. */
 class LineBuffer {
   /** The length of the line whose end has not arrived. */

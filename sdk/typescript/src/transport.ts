@@ -5,6 +5,9 @@ import { parseRetryAfter, RetryPolicy, type RetryOptions } from "./retry.js";
 import { refusalOfRpc, type RpcErrorBody } from "./rpc.js";
 import { version } from "./version.js";
 
+/** The most bytes of a response, decompressed: more than the server sends, and less than would fill the memory. */
+const maxResponseBytes = 256 << 20;
+
 /** How to reach a server. */
 export interface ConnectionOptions {
   /** URL of the server, such as https://parley.example. */
@@ -144,7 +147,7 @@ export class Transport {
       const response = await this.send(call, { ...options, signal, idempotencyKey: key });
       if (!response.ok) throw await refusalOf(response);
       if (response.status === 204) return undefined as T;
-      return (await this.#read(() => response.json())) as T;
+      return await this.#read(async () => JSON.parse(await textOf(response)) as T);
     });
   }
 
@@ -180,6 +183,7 @@ export class Transport {
       if (error instanceof SyntaxError) {
         throw new UnexpectedResponseError(`the response of ${this.base} is not JSON; is it a Parley server?`);
       }
+      if (error instanceof UnexpectedResponseError) throw error;
       throw new ConnectionError(this.base, error);
     }
   }
@@ -211,9 +215,27 @@ function queryString(query: object | undefined): string {
   return text && `?${text}`;
 }
 
+/** Returns the body of a response. */
+async function textOf(response: Response): Promise<string> {
+  const reader = response.body?.getReader();
+  const decoder = new TextDecoder();
+  const pieces: string[] = [];
+  let length = 0;
+  for (;;) {
+    const chunk = await reader?.read();
+    if (!chunk || chunk.done) return pieces.join("") + decoder.decode();
+    length += chunk.value.length;
+    if (length > maxResponseBytes) {
+      await reader?.cancel();
+      throw new UnexpectedResponseError(`the response is longer than ${String(maxResponseBytes)} bytes`);
+    }
+    pieces.push(decoder.decode(chunk.value, { stream: true }));
+  }
+}
+
 /** @internal Returns the refusal in a response: a problem document, a JSON-RPC error, or anything else. */
 export async function refusalOf(response: Response): Promise<ApiError> {
-  const body = refusalBody(await response.text().catch(() => ""));
+  const body = refusalBody(await textOf(response).catch(() => ""));
   const own = {
     status: response.status,
     requestId: response.headers.get("X-Request-Id") ?? undefined,

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { describe, it } from "node:test";
-import { verifyWebhook, version, WebhookSignatureError } from "@parley/sdk";
+import { Client, verifyWebhook, version, WebhookSignatureError } from "@parley/sdk";
 import { decodePart, encodePart, encodePartV1, text, textOf, type Part } from "../dist/content.js";
 import { ApiError, ConnectionError, reasonOf, UnexpectedResponseError } from "../dist/errors.js";
 import { parseRetryAfter, RetryPolicy } from "../dist/retry.js";
-import { parseEvents } from "../dist/sse.js";
+import { jsonOf, parseEvents } from "../dist/sse.js";
 import { refusalOf } from "../dist/transport.js";
 import { Mailbox } from "../dist/worker/mailbox.js";
 import { ArtifactStream } from "../dist/worker/stream.js";
@@ -82,6 +82,28 @@ describe("parseEvents", () => {
       await assert.rejects(endless, UnexpectedResponseError);
     });
   }
+});
+
+it("the data of an event must be an object", () => {
+  assert.deepEqual(jsonOf({ id: "1", name: "", data: '{"a":1}' }), { a: 1 });
+  for (const data of ["", "nonsense", "null", "7", undefined]) {
+    assert.throws(() => jsonOf({ id: "1", name: "", data }), UnexpectedResponseError);
+  }
+});
+
+it("a client reads no more than 256 MiB of a response", async () => {
+  let canceled = false;
+  const body = new ReadableStream({
+    start: (controller) => {
+      controller.enqueue(new Uint8Array((256 << 20) + 1));
+    },
+    cancel: () => {
+      canceled = true;
+    },
+  });
+  const fetch = () => Promise.resolve(new Response(body));
+  await assert.rejects(new Client({ url: "http://x", fetch }).me(), UnexpectedResponseError);
+  assert.ok(canceled);
 });
 
 describe("RetryPolicy", () => {
@@ -223,10 +245,14 @@ describe("verifyWebhook", () => {
   const now = new Date("2026-11-16T18:00:00Z");
   const timestamp = String(now.getTime() / 1000);
 
-  async function sign(key: string): Promise<string> {
+  async function sign(key: string, content: string | Uint8Array = body): Promise<string> {
     const bytes = Buffer.from(key.slice("whsec_".length), "base64");
     const imported = await crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
-    const signed = await crypto.subtle.sign("HMAC", imported, Buffer.from(`evt-1.${timestamp}.${body}`));
+    const signed = await crypto.subtle.sign(
+      "HMAC",
+      imported,
+      Buffer.concat([Buffer.from(`evt-1.${timestamp}.`), Buffer.from(content)]),
+    );
     return `v1,${Buffer.from(signed).toString("base64")}`;
   }
   const headers = async (key = secret) => ({
@@ -247,6 +273,23 @@ describe("verifyWebhook", () => {
   it("accepts either secret during a rotation", async () => {
     const old = "whsec_AAAAsBQIhrscChlQIMV+b5sSYspob7oDazfpGYVfAJk=";
     await verifyWebhook(body, await headers(old), [secret, old], { now });
+    await verifyWebhook(body, await headers(), ["", secret], { now });
+  });
+
+  it("finds headers in any case", async () => {
+    const entries = Object.entries(await headers()).map(([name, value]) => [name.toUpperCase(), value]);
+    await verifyWebhook(body, Object.fromEntries(entries) as Record<string, string>, secret, { now });
+  });
+
+  it("checks the bytes of the body as they arrived", async () => {
+    const bytes = new TextEncoder().encode(`\ufeff${body}`);
+    const signed = { ...(await headers()), "webhook-signature": await sign(secret, bytes) };
+    assert.equal((await verifyWebhook(bytes, signed, secret, { now })).type, "proposal.submitted");
+  });
+
+  it("refuses a signed body that is not JSON", async () => {
+    const signed = { ...(await headers()), "webhook-signature": await sign(secret, "nonsense") };
+    await assert.rejects(verifyWebhook("nonsense", signed, secret, { now }), WebhookSignatureError);
   });
 
   for (const [name, change] of Object.entries({

@@ -1,6 +1,6 @@
 import type { AgentCard } from "../api.js";
 import { encodeMessage, partsOf, type Content, type Message } from "../content.js";
-import { openStream } from "../sse.js";
+import { jsonOf, openStream } from "../sse.js";
 import { refusalOfRpc, type RpcErrorBody } from "../rpc.js";
 import { fill, type Call, type RequestOptions, type Transport } from "../transport.js";
 import type { Page } from "./page.js";
@@ -168,7 +168,7 @@ export class AgentClient {
           last === "" ? first : this.#call("tasks/resubscribe", { id }, { headers: { "Last-Event-ID": last } });
         for await (const event of openStream(this.#transport, call, options)) {
           if (event.data === undefined) continue;
-          const change = decodeEvent(event.id, resultOf(JSON.parse(event.data) as RpcResponse<WireEvent>));
+          const change = decodeEvent(event.id, resultOf(jsonOf(event) as RpcResponse<WireEvent>));
           if (last !== "" && Number(event.id) <= Number(last)) continue; // it came before
           last = event.id || last;
           yield change;

@@ -1,6 +1,6 @@
-import type { Event, EventPage } from "../api.js";
+import type { Event, EventPage, Problem } from "../api.js";
 import { ApiError, ConnectionError, EventsResetError } from "../errors.js";
-import { openStream, type ServerSentEvent } from "../sse.js";
+import { jsonOf, openStream, type ServerSentEvent } from "../sse.js";
 import { fill, type Call, type RequestOptions, type Transport } from "../transport.js";
 import { endedEarly, Reconnector } from "./resume.js";
 
@@ -88,7 +88,7 @@ export class EventFollower {
     if (this.#last !== undefined) call.headers = { "Last-Event-ID": String(this.#last) };
     for await (const event of openStream(this.#transport, call, this.#options)) {
       if (event.name === "error") throw this.#refusal(event);
-      if (this.#advance(event) && event.data !== undefined) yield JSON.parse(event.data) as Event;
+      if (this.#advance(event) && event.data !== undefined) yield jsonOf(event) as Event;
     }
   }
 
@@ -106,7 +106,7 @@ export class EventFollower {
 
   /** Returns the error that ends a stream. After one of the server the client connects again. */
   #refusal(event: ServerSentEvent): Error {
-    const error = ApiError.ofProblem(JSON.parse(event.data ?? "{}") as Parameters<typeof ApiError.ofProblem>[0]);
+    const error = ApiError.ofProblem(jsonOf(event) as Problem);
     return error.status >= 500 ? new ConnectionError(this.#transport.base, error) : error;
   }
 }
