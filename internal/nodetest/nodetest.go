@@ -3,6 +3,7 @@ package nodetest
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -84,7 +85,8 @@ func cached(dir string) (string, error) {
 // install installs the packages of a directory's lock file in another directory.
 func install(dir, to string) error {
 	for _, name := range []string{"package.json", "package-lock.json", ".npmrc"} {
-		if err := copyFile(filepath.Join(dir, name), filepath.Join(to, name)); err != nil {
+		err := copyFile(filepath.Join(dir, name), filepath.Join(to, name))
+		if err != nil && (name != ".npmrc" || !errors.Is(err, fs.ErrNotExist)) { // not every package has settings
 			return err
 		}
 	}
