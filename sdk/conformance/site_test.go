@@ -132,7 +132,7 @@ func (s *site) records(t *testing.T, agent string) map[string]record {
 }
 
 // patience bounds every wait; all of them end early when their condition holds.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // await waits until the condition holds. stop, if it returns an error, ends the wait.
 func await(t *testing.T, what string, stop func() error, ok func() bool) {
