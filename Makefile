@@ -3,8 +3,11 @@ GO ?= go
 GOLANGCI    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.14.0
 GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
-# Packages with goroutines that share memory. The others are pure, or run in their own process.
-RACE ?= ./internal/...
+# Packages with goroutines that share memory. The others are pure, or run in their own process. The
+# commands run one after another in their tests, which takes minutes under the race detector.
+RACE ?= $$($(GO) list ./internal/... | grep -v "/internal/cli$$")
+# The code of SQLite itself has no goroutines, and takes twice as long with the detector.
+RACEFLAGS := -race -gcflags='modernc.org/sqlite/lib=-race=false'
 # How long each fuzz target runs, and the arguments of 'make bench'.
 FUZZTIME ?= 30s
 BENCH ?=
@@ -41,8 +44,8 @@ check: ## run the fast tests: SQLite only, no end-to-end tests (under a minute o
 	GOGC=400 $(GO) test -short -p 4 ./sdk/... ./internal/...
 
 .PHONY: race
-race: deps ## run the tests of RACE under the race detector
-	$(GO) test -race -timeout 40m $(RACE)
+race: deps ## run the fast tests of RACE under the race detector; 'make soak' runs all of them
+	$(GO) test $(RACEFLAGS) -short -timeout 40m $(RACE)
 
 .PHONY: sdkcheck
 sdkcheck: ## check the OpenAPI document with generators, linters and schemathesis (10 minutes; network)
@@ -55,8 +58,8 @@ adapters: deps ## run the adapters of the Python SDK with the frameworks of othe
 
 .PHONY: lint
 lint: ## run golangci-lint and the linters of sdk/typescript (the first run builds golangci-lint, which takes minutes)
-	$(GOLANGCI) run ./...
-	cd release && $(GOLANGCI) run --config ../.golangci.yml ./...
+	$(GOLANGCI) run --allow-parallel-runners ./...
+	cd release && $(GOLANGCI) run --allow-parallel-runners --config ../.golangci.yml ./...
 	cd sdk/typescript && npm ci --ignore-scripts && npm run lint
 
 .PHONY: fmt
@@ -73,13 +76,14 @@ bench: deps ## run the benchmarks; BENCH='-quick', '-only PART', '-tasks N' (old
 	$(GO) run ./bench $(BENCH)
 
 .PHONY: soak
-soak: deps ## run the long tests: load, 20 crashes per engine, 10,000 streams, 5 rounds of chaos, attacks, 10,000 tasks per SDK, packages
+soak: deps ## run the long tests: load, 20 crashes per engine, 10,000 streams, 5 rounds of chaos, attacks, 10,000 tasks per SDK, all races, packages
 	@scripts/deps soak
 	PARLEY_LOAD_SECONDS=60 PARLEY_CRASH_ROUNDS=20 PARLEY_STREAMS=10000 PARLEY_CHAOS_ROUNDS=5 \
 		$(GO) test -count=1 -timeout 60m -v -run 'Load|Crash|Streams|Chaos' ./e2e
 	PARLEY_SIEGE=soak $(GO) test -count=1 -timeout 60m -v -run 'Siege|ExampleWorkers' ./e2e
 	PARLEY_SDK_TASKS=10000 PARLEY_SDK_KILLS=10 \
 		$(GO) test -count=1 -timeout 60m -v -run '/.*/many_tasks' ./sdk/conformance
+	$(GO) test $(RACEFLAGS) -timeout 60m $(RACE)
 	cd release && PARLEY_SOAK=1 $(GO) test -count=1 -timeout 60m -v ./...
 
 .PHONY: fuzz

@@ -163,7 +163,10 @@ func (w *world) openChromium(ctx context.Context, at string) (tab context.Contex
 	name, value, _ := strings.Cut(cookie, "=")
 	program := os.Getenv("PARLEY_CHROMIUM")
 	if program == "" {
-		if program, err = exec.LookPath("chromium"); err != nil {
+		if program, err = exec.LookPath("chromium-headless-shell"); err != nil {
+			program, err = exec.LookPath("chromium")
+		}
+		if err != nil {
 			return nil, nil, fmt.Errorf("name a Chromium in PARLEY_CHROMIUM: %w", err)
 		}
 	}

@@ -42,7 +42,7 @@ type settings struct {
 // onlyNames are what can be measured alone.
 var onlyNames = []string{
 	"proposals", "flood", "a2a", "work", "old", "events", "streams", "live", "backup", "size", "nodes",
-	"auth", "search", "cliff", "sweep",
+	"auth", "search", "cliff", "sweep", "relay",
 }
 
 func main() {
@@ -166,6 +166,7 @@ var parts = []struct {
 	{"live", false, measureLive},
 	{"backup", false, measureBackup},
 	{"size", false, measureSize},
+	{"relay", false, measureRelay},
 }
 
 type inProcessPart struct {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
@@ -18,7 +19,12 @@ import (
 func serveSDK(out io.Writer) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ready", func(http.ResponseWriter, *http.Request) {})
-	for path, executor := range map[string]a2asrv.AgentExecutor{"POST /once": atOnce{}, "POST /steps": inSteps{}} {
+	hang := &hangs{}
+	mux.HandleFunc("GET /hanging", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, hang.tasks.Load()) })
+	mux.HandleFunc("GET /{agent}/.well-known/agent-card.json", serveCard)
+	for path, executor := range map[string]a2asrv.AgentExecutor{
+		"POST /once": atOnce{}, "POST /steps": inSteps{}, "POST /hang": hang,
+	} {
 		handler := a2asrv.NewHandler(executor, a2asrv.WithLogger(slog.New(slog.DiscardHandler)))
 		mux.Handle(path, a2asrv.NewJSONRPCHandler(handler))
 	}
@@ -63,4 +69,29 @@ func (inSteps) Execute(_ context.Context, e *a2asrv.ExecutorContext) iter.Seq2[a
 			yield(a2a.NewArtifactEvent(e, e.Message.Parts...), nil) &&
 			yield(a2a.NewStatusUpdateEvent(e, a2a.TaskStateCompleted, nil), nil)
 	}
+}
+
+// hangs accepts tasks and never ends them.
+type hangs struct {
+	atOnce
+	tasks atomic.Int64
+}
+
+// Execute implements a2asrv.AgentExecutor.
+func (h *hangs) Execute(ctx context.Context, e *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		if yield(a2a.NewSubmittedTask(e, e.Message), nil) {
+			h.tasks.Add(1)
+			<-ctx.Done()
+		}
+	}
+}
+
+// serveCard responds with the card of an agent, for relays.
+func serveCard(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprintf(w, `{"name":"Remote","description":"Remote agent.","version":"1","capabilities":{"streaming":true},
+		"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"skills":[],
+		"supportedInterfaces":[{"url":%q,"protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`,
+		"http://"+r.Host+"/"+r.PathValue("agent"))
 }

@@ -51,7 +51,7 @@ func mustShed(t *testing.T, res *http.Response) {
 // TestSiegeBatches gets a task of nearly 16 MiB fifty times in one batch, in several batches at
 // once and in every dialect: one item gets the task, the others an error each.
 func TestSiegeBatches(t *testing.T) {
-	eachSiege(t, func(t *testing.T, s *siege) {
+	frontSiege(t, func(t *testing.T, s *siege) {
 		s.sendLarge(t, "big")
 		s.sayInBatch(t, "talk")
 		keepOn(func() {
@@ -166,7 +166,7 @@ func TestSiegeLists(t *testing.T) {
 
 // TestSiegeStalledReaders opens streams of a large task and reads none of them.
 func TestSiegeStalledReaders(t *testing.T) {
-	eachSiege(t, func(t *testing.T, s *siege) {
+	frontSiege(t, func(t *testing.T, s *siege) {
 		s.sendLarge(t, "big")
 		for i := range siegeSize(60, 120) {
 			s.openStalled(t, []string{"SubscribeToTask", "tasks/resubscribe"}[i%2], "big")

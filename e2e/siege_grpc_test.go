@@ -13,7 +13,7 @@ import (
 // TestSiegeStalledGRPC opens gRPC streams of a large task, with the smallest windows, and reads
 // none of them; then it gets the task over connections that stall.
 func TestSiegeStalledGRPC(t *testing.T) {
-	eachSiege(t, func(t *testing.T, s *siege) {
+	frontSiege(t, func(t *testing.T, s *siege) {
 		s.sendLarge(t, "big")
 		ctx := bearing(t.Context(), s.attacker.key)
 		opened := 0

@@ -94,12 +94,15 @@ func (c caller) call(i int) error {
 	defer cancel()
 	sender := peer{c.Base, c.Sender}
 	id := fmt.Sprintf("honest-%d-%d", os.Getpid(), i/3)
+	// Any server may close an idle connection just when a request is sent on it. With this header Go's
+	// client sends the request again, which the task's id makes safe.
+	again := "Idempotency-Key: " + id
 	switch i % 3 {
 	case 0:
-		_, err := sender.send(ctx, "echo", id, "hello")
+		_, err := sender.send(ctx, "echo", id, "hello", again)
 		return err
 	case 1:
-		_, err := sender.get(ctx, "echo", id)
+		_, err := sender.task(ctx, "echo", "tasks/get", object{"id": id}, again)
 		return err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Base+"/api/v1/orgs/honest/proposals", nil)

@@ -35,7 +35,7 @@ func (s *siege) guess(t *testing.T, address, password string) *http.Response {
 // at once. Few guesses are checked, the memory for hashing is bounded, honest callers are not
 // affected, and the owner can still sign in.
 func TestSiegeLogins(t *testing.T) {
-	eachSiege(t, func(t *testing.T, s *siege) {
+	frontSiege(t, func(t *testing.T, s *siege) {
 		link := setupLink.FindString(s.cli(t, "admin", "link", "--org", "honest", "--user", "ann", "--public-url", s.base))
 		ann := &person{base: s.base, http: &http.Client{Jar: must(cookiejar.New(nil))(t)}}
 		if res, body := ann.do(t, http.MethodPost, link,

@@ -200,7 +200,7 @@ func TestSiegeFewFiles(t *testing.T) {
 // TestSiegeBatchesPay sends batches of small requests as fast as it can: the rate limit counts
 // their items like single requests.
 func TestSiegeBatchesPay(t *testing.T) {
-	eachSiege(t, func(t *testing.T, s *siege) {
+	frontSiege(t, func(t *testing.T, s *siege) {
 		start, ran, refused := time.Now(), 0, 0
 		for range siegeSize(40, 4000) {
 			res, b := s.attack(t, "/a2a/"+s.prey.agent, batchOf(50, "tasks/get", object{"id": "none"}))
@@ -220,7 +220,7 @@ func TestSiegeBatchesPay(t *testing.T) {
 
 // TestSiegeOAuth floods the endpoints that need no key.
 func TestSiegeOAuth(t *testing.T) {
-	eachSiege(t, func(t *testing.T, s *siege) {
+	frontSiege(t, func(t *testing.T, s *siege) {
 		var refused atomic.Int64
 		var wg sync.WaitGroup
 		for i := range 20 {

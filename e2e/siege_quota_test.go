@@ -47,7 +47,7 @@ func TestSiegeMailbox(t *testing.T) {
 
 // TestSiegeCard has three orgs fill the platform's card, with twenty readers at once.
 func TestSiegeCard(t *testing.T) {
-	eachSiege(t, func(t *testing.T, s *siege) {
+	frontSiege(t, func(t *testing.T, s *siege) {
 		description := strings.Repeat("d", 1900)
 		var wg sync.WaitGroup
 		for _, org := range []string{"m1", "m2", "m3"} {

@@ -31,7 +31,7 @@ func (s *server) dialSlow(t *testing.T) net.Conn {
 
 // TestSiegeSlowBodies sends bodies of 4 MiB that never end, declared and chunked.
 func TestSiegeSlowBodies(t *testing.T) {
-	eachSiege(t, func(t *testing.T, s *siege) {
+	frontSiege(t, func(t *testing.T, s *siege) {
 		body := []byte(`{"jsonrpc":"2.0","id":1,"method":"tasks/send","params":{"id":"t",
 			"message":{"role":"user","parts":[{"type":"text","text":"` + largest)
 		var wg sync.WaitGroup
@@ -56,7 +56,7 @@ func TestSiegeSlowBodies(t *testing.T) {
 // TestSiegeStalledTasks streams many tasks of medium size to readers that stall, each at another
 // event.
 func TestSiegeStalledTasks(t *testing.T) {
-	eachSiege(t, func(t *testing.T, s *siege) {
+	frontSiege(t, func(t *testing.T, s *siege) {
 		tasks := siegeSize(40, 150)
 		for i := range tasks {
 			id := fmt.Sprintf("t%d", i)
@@ -71,7 +71,7 @@ func TestSiegeStalledTasks(t *testing.T) {
 
 // TestSiegeStalledPages requests large pages of REST lists and does not read them.
 func TestSiegeStalledPages(t *testing.T) {
-	eachSiege(t, func(t *testing.T, s *siege) {
+	frontSiege(t, func(t *testing.T, s *siege) {
 		s.cli(t, "user", "create", "eve", "--org", "mallory")
 		eve := s.newKey(t, "mallory", "user:eve", "svc:tasks:read", "svc:tasks:write")
 		long := strings.Repeat("\U0001F98A", 19_000)

@@ -31,15 +31,29 @@ func eachSiege(t *testing.T, attack func(t *testing.T, s *siege), flags ...strin
 		if !soaking() {
 			t.Parallel() // beside the other engine; the soak compares times and runs alone
 		}
-		var last *siege
-		mustBeUnharmed(t, func() (quiet, during *sightings) {
-			if last != nil {
-				last.Kill() // a second measurement has a server and a store of its own
-				e = e.fresh(t)
-			}
-			last = newSiege(t, serve(t, e, flags...))
-			return last.beside(t, attack)
-		})
+		e.besiege(t, attack, flags...)
+	})
+}
+
+// frontSiege is eachSiege for an attack on what is in front of the store: connections, memory and
+// hashing. Its short form runs on SQLite only.
+func frontSiege(t *testing.T, attack func(t *testing.T, s *siege), flags ...string) {
+	if soaking() {
+		eachSiege(t, attack, flags...)
+		return
+	}
+	engine{name: "sqlite"}.fresh(t).besiege(t, attack, flags...)
+}
+
+func (e engine) besiege(t *testing.T, attack func(t *testing.T, s *siege), flags ...string) {
+	var last *siege
+	mustBeUnharmed(t, func() (quiet, during *sightings) {
+		if last != nil {
+			last.Kill() // a second measurement has a server and a store of its own
+			e = e.fresh(t)
+		}
+		last = newSiege(t, serve(t, e, flags...))
+		return last.beside(t, attack)
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 // they wait they hold neither memory nor a decoding slot, so all of them are admitted and get
 // their task when its agent is done.
 func TestSiegeBlockingSends(t *testing.T) {
-	eachSiege(t, func(t *testing.T, s *siege) {
+	frontSiege(t, func(t *testing.T, s *siege) {
 		h := s.prey.hand()
 		if _, err := h.claim(t.Context(), 1, 0, 60); err != nil { // makes the agent present, else no send would wait
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -17,18 +18,37 @@ import (
 	"time"
 )
 
+//go:embed upgrade/*.sql
+var laterMigrations embed.FS
+
 // release is a build that stands for a newer version: 9.1.0 has one more migration, which is
-// compatible, and 9.2.0 another, which is not.
-type release struct{ version, tag, path string }
+// compatible, and 9.2.0 another, which is not. The linker adds them, so that nothing is compiled
+// again.
+type release struct {
+	version    string
+	migrations []string
+	path       string
+}
 
 // releases builds both once, for all tests.
 var releases = sync.OnceValues(func() ([2]release, error) {
-	both := [2]release{{version: "9.1.0", tag: "upgradetest"}, {version: "9.2.0", tag: "upgradetest2"}}
+	both := [2]release{
+		{version: "9.1.0", migrations: []string{"compatible.sql"}},
+		{version: "9.2.0", migrations: []string{"compatible.sql", "incompatible.sql"}},
+	}
 	for i := range both {
 		r := &both[i]
 		r.path = filepath.Join(filepath.Dir(program), "parley-"+r.version) // TestMain removes it
-		out, err := exec.Command("go", "build", "-buildvcs=false", "-tags", r.tag,
-			"-ldflags", "-s -w -X github.com/parley-dev/parley/internal/app.version="+r.version, "-o", r.path,
+		const parley = "github.com/parley-dev/parley/internal/"
+		flags := "-s -w -X " + parley + "app.version=" + r.version + ` -X "` + parley + "store.moreSchema="
+		for _, name := range r.migrations {
+			text, err := laterMigrations.ReadFile("upgrade/" + name)
+			if err != nil {
+				return both, err
+			}
+			flags += "\f" + name + "\n" + string(text)
+		}
+		out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags", flags+`"`, "-o", r.path,
 			"../cmd/parley").CombinedOutput()
 		if err != nil {
 			return both, fmt.Errorf("build %s: %w\n%s", r.version, err, out)
@@ -212,8 +232,8 @@ func TestRollingUpgrade(t *testing.T) {
 				if e.name == "postgres" {
 					clients = append(clients, base.at(next.serve(whole, e), sender)) // it migrates at its start
 				} else if said := next.must(t, e, "migrate"); !strings.Contains(said,
-					"applied upgradetest_compatible.sql (compatible)") {
-					t.Errorf("migrate printed %q, want upgradetest_compatible.sql applied", said)
+					"applied compatible.sql (compatible)") {
+					t.Errorf("migrate printed %q, want compatible.sql applied", said)
 				}
 			})
 			during(t, "together", clients, 100, func() {})
@@ -228,7 +248,7 @@ func TestRollingUpgrade(t *testing.T) {
 			first.cli(t, "org", "list") // the older program may still work on the store
 		})
 		t.Run("refused", func(t *testing.T) {
-			last.refuses(t, e, []string{"migrate"}, "upgradetest_incompatible.sql", "stop them", "parley migrate --force")
+			last.refuses(t, e, []string{"migrate"}, "incompatible.sql", "stop them", "parley migrate --force")
 			last.refuses(t, e, []string{"org", "list"}, "an older server uses the store")
 			if e.name == "postgres" {
 				last.refuses(t, e, []string{"serve", "--listen", "127.0.0.1:0"}, "these still use the store",

@@ -69,7 +69,10 @@ var withoutProof = []struct {
 	{"runs in the background, for all orgs, and counts for metrics", []string{
 		"webhook.Service.Run", "webhook.Service.Changed", "webhook.Service.Counts", "webhook.Service.Stop",
 	}},
-	{"wires a built-in agent at the start of the server", []string{"dispatch.Workers.Host"}},
+	{"wires agents that run inside the server", []string{
+		"dispatch.Workers.Host", "dispatch.Workers.Unhost", "dispatch.Workers.Limit",
+	}},
+	{"is the lease of an agent that runs inside the server", []string{"dispatch.Work"}},
 	{"returns a setting of the server", []string{"dispatch.Tasks.Pushes", "oauth.Service.Lifetimes"}},
 	{"encodes what its caller has read already", []string{"dispatch.Tasks.EncodeEvent", "dispatch.Tasks.EncodeTask"}},
 	{"public: cards show the presence of an agent", []string{
@@ -139,6 +142,9 @@ var accepted = map[string][]identity.Action{
 	"agent.Registry.Get":        {identity.ReadAgents, identity.ManageAgents},
 	"agent.Registry.Profile":    {identity.ReadAgents, identity.ManageAgents},
 	"agent.Registry.HiddenFrom": {identity.CallAgent},
+	"agent.Catalogue.Find":      {identity.ReadAgents},
+	"agent.Catalogue.Used":      {identity.CallAgent},
+	"agent.Catalogue.Callers":   {identity.ManageAgents},
 
 	"dispatch.Tasks.OrgTasks":       {identity.ReadTasks},
 	"dispatch.Tasks.OrgTask":        {identity.ReadTasks},
@@ -151,6 +157,7 @@ var accepted = map[string][]identity.Action{
 	"dispatch.Tasks.OrgTaskPushes":  {identity.ReadTasks},
 	"dispatch.Tasks.Recall":         {identity.ChangeFollowup},
 	"dispatch.Tasks.RetryPush":      {identity.ManageAgents},
+	"dispatch.Tasks.OrgRerun":       {identity.ManageAgents},
 	"dispatch.Workers.Connection":   {identity.ManageAgents},
 	"dispatch.Workers.LastSeen":     {identity.ManageAgents},
 	"dispatch.Tasks.OrgAttempts":    {identity.ReadTasks},
@@ -318,6 +325,7 @@ func services() []any {
 		followup.New(nil, nil, now, newID, nil),
 		friction.New(nil, now, newID, proposal.Check),
 		agent.NewRegistry(nil, agent.NewDirectory(nil, now), agent.Quotas{}, now),
+		agent.NewCatalogue(nil, now),
 		tasks.Tasks, tasks.Workers,
 		event.NewService(event.Options{Now: now}),
 		identity.NewOrgAdmin(identity.OrgAdminOptions{Now: now, NewID: newID}),

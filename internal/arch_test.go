@@ -33,6 +33,7 @@ var layers = [][]string{
 		"internal/store", "internal/store/storetest", "internal/config", "internal/clilogin", "internal/demo",
 	},
 	{"internal/httpx", "internal/wire"},
+	{"internal/relay"},
 	{"internal/dispatch", "internal/webhook"},
 	{"internal/stream", "internal/delivery"},
 	{"internal/outbound"},
@@ -41,7 +42,11 @@ var layers = [][]string{
 		"internal/account", "internal/event",
 	},
 	{"internal/identity", "internal/budget"},
-	{"internal/idempotency", "internal/cursor", "internal/limit", "internal/cache", "internal/backup"},
+	{
+		"internal/idempotency", "internal/cursor", "internal/limit", "internal/cache", "internal/backup", "internal/chain",
+		"internal/secret", "internal/policy",
+	},
+	{"internal/metadata"},
 	{"internal/errs", "internal/text", "internal/trace", "internal/words", "internal/textindex"},
 	{"sdk/worker"}, // public: users import these packages, so they import no other package of the module
 	{"sdk/client"},

@@ -99,8 +99,9 @@ var operations = map[string]reports{
 	"revoke-key":     emits(event.KeyRevoked),
 	"rotate-key":     emits(event.KeyCreated, event.KeyRotated),
 
-	"create-agent": emits(event.AgentRegistered),
-	"change-agent": emits(event.AgentChanged, event.AgentDisabled, event.AgentEnabled),
+	"create-agent":  emits(event.AgentRegistered),
+	"change-agent":  emits(event.AgentChanged, event.AgentDisabled, event.AgentEnabled),
+	"refresh-agent": emits(event.AgentChanged),
 
 	"create-client": emits(event.ClientCreated),
 	"change-client": emits(event.ClientChanged),
@@ -139,6 +140,8 @@ var operations = map[string]reports{
 		event.TaskCanceled),
 	"return-task":       silent("the task waits in the queue again; its state does not change"),
 	"retry-push-config": silent(onlyTouches),
+	"rerun-task":        emits(event.TaskCreated),
+	"rerun-a2a-task":    emits(event.TaskCreated),
 
 	"create-webhook":    emits(event.WebhookCreated),
 	"change-webhook":    emits(event.WebhookChanged),

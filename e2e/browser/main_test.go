@@ -86,7 +86,7 @@ func findChromium() (string, error) {
 		return path, nil
 	}
 	for _, name := range []string{
-		"chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
+		"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
 		"/Applications/Chromium.app/Contents/MacOS/Chromium", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 	} {
 		if path, err := exec.LookPath(name); err == nil {

@@ -62,6 +62,13 @@ func fixedPages(s *shared) []pageCase {
 		{"agent-refused", in("/agents/scout"), "admin"},
 		{"agent-task", in("/agents/" + runner + "/tasks/job-1"), "admin"},
 		{"agent-task-question", in("/agents/" + runner + "/tasks/job-4"), "admin"},
+		{"agent-relay", in("/agents/" + relayed), "admin"},
+		{"agent-relay-member", in("/agents/" + relayed), "member"},
+		{"agent-new", in("/agents/new"), "admin"},
+		{"agent-new-relay", in("/agents/new?kind=relay"), "admin"},
+		{"catalogue", in("/catalogue"), "member"},
+		{"catalogue-none", in("/catalogue?q=zzzzqqqq"), "member"},
+		{"catalogue-wrong", in("/catalogue?presence=asleep"), "member"},
 		{"tasks", in("/tasks"), "admin"},
 		{"tasks-failed", in("/tasks?state=failed"), "admin"},
 		{"tasks-none", in("/tasks?state=rejected&sender=user:bob"), "admin"},
@@ -76,7 +83,7 @@ func fixedPages(s *shared) []pageCase {
 // refused lists the pages that return an error on purpose.
 var refused = map[string]bool{
 	"not-found": true, "forbidden": true, "proposals-wrong": true, "start-member": true,
-	"events-wrong": true, "tasks-wrong": true, "tasks-member": true,
+	"events-wrong": true, "tasks-wrong": true, "catalogue-wrong": true, "tasks-member": true,
 }
 
 // who returns the viewer of a page.

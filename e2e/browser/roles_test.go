@@ -22,6 +22,8 @@ var counterparts = map[string]string{
 	"POST /followups/{id}":                  "PATCH /followups/{nofollowup}",
 	"POST /agents":                          "POST /agents",
 	"POST /agents/{id}":                     "PATCH /agents/{noagent}",
+	"POST /agents/{id}/remote":              "PATCH /agents/{noagent}",
+	"POST /agents/{id}/refresh":             "POST /agents/{noagent}/refresh",
 	"POST /agents/{id}/state":               "PATCH /agents/{noagent}",
 	"POST /agents/{id}/status":              "PATCH /agents/{noagent}",
 	"POST /agents/{id}/connect":             "POST /keys",
@@ -52,6 +54,7 @@ var counterparts = map[string]string{
 	"GET /proposals":           "GET /proposals",
 	"GET /followups":           "GET /followups",
 	"GET /agents":              "GET /agents",
+	"GET /catalogue":           "GET /agents",
 	"GET /tasks":               "GET /a2a/tasks",
 	"GET /friction":            "GET /friction",
 	"GET /keys":                "GET /keys",
@@ -71,9 +74,9 @@ var counterparts = map[string]string{
 }
 
 // ownMatters matches forms about the person's own account, calls of agents, and the repetition of
-// failed deliveries, of which there are none here.
+// failed deliveries and tasks, of which there are none here.
 var ownMatters = regexp.MustCompile(
-	`^POST (/login|/logout|/account|/setup|/join|/start/hide|/switch|/settings/deliveries)|^POST /agents/\{id\}/tasks`,
+	`^POST (/login|/logout|/account|/setup|/join|/start/hide|/switch|/settings/deliveries)|^POST (/agents/\{id\}/tasks|/tasks/\{uid\}/rerun)`,
 )
 
 // TestRoles compares the dashboard with REST for an admin and a member: every form that is shown
@@ -148,6 +151,7 @@ func (s *shared) records() []string {
 		s.path("/clients/"+s.client),
 		s.path("/agents/scout"),
 		s.path("/agents/scout/connect"),
+		s.path("/agents/"+relayed),
 		s.path("/members/user:carol"),
 		s.path("/webhooks/"+s.hook),
 	)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -126,6 +127,10 @@ func TestDemoOnAStoreThatIsRemoved(t *testing.T) {
 // A terminal that is closed ends the server as Ctrl-C does.
 func TestDemoInATerminalThatIsClosed(t *testing.T) {
 	t.Parallel()
+	// Under nohup this process ignores the signal, and so would the server, until there is a handler.
+	handled := make(chan os.Signal, 1)
+	signal.Notify(handled, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(handled) })
 	s, g := startDemo(t)
 	if err := s.Stop(syscall.SIGHUP); err != nil {
 		t.Errorf("%v\n%s", err, &s.Stderr)

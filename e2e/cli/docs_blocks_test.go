@@ -154,6 +154,7 @@ var varying = []struct {
 	{regexp.MustCompile(`\b\d+ rows\b`), "N rows"},
 	{regexp.MustCompile(`\b\d+ KiB, in \d+\.\d s\b|\bin \d+\.\d s\b`), "in N s"},
 	{regexp.MustCompile(`\bhad \d+ KiB\b`), "had N KiB"},
+	{regexp.MustCompile(`\b(key|file: |secrets \()( ?)[0-9a-f]{8}\b`), "$1${2}KEY"}, // of a key file
 	{regexp.MustCompile(`(?m) +$`), ""},
 	{regexp.MustCompile(`"version":"[^"]*"`), `"version":"V"`},
 	{

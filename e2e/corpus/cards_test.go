@@ -1,6 +1,46 @@
 package corpus
 
-import "strings"
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+)
+
+// remoteCard is the site of a remote agent that has nothing but its card.
+func remoteCard(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/.well-known/agent-card.json" {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprintf(w, `{"name":"Remote","description":"Far away.","version":"1.0.0","capabilities":{},`+
+		`"supportedInterfaces":[{"url":"http://%s/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],`+
+		`"skills":[{"id":"tariffs","name":"Tariffs","description":"Knows tariffs.","tags":["customs"]}]}`, r.Host)
+}
+
+// relays covers agents whose work a remote agent does.
+func relays(s *session, org string) {
+	site := httptest.NewServer(http.HandlerFunc(remoteCard))
+	defer site.Close()
+	s.names.set("remote", strings.TrimPrefix(site.URL, "http://"))
+	s.quiet("root", "POST "+org, `{"id":"cards-relay","relay":{"url":"http://<remote>"}}`)
+	eventually(s.T, "the relay is available", func() error {
+		if r := s.quiet("root", "GET "+org+"/cards-relay", ""); r.member("status") != "available" {
+			return errStill(r.body)
+		}
+		return nil
+	})
+	s.do("read its card", "root", "POST "+org+"/cards-relay/refresh", "")
+	s.do("change its credential", "root", "PATCH "+org+"/cards-relay", `{"relay":{"credential":null}}`)
+	s.do("change its skills", "root", "PATCH "+org+"/cards-relay", `{"skills":["x"]}`)
+	s.do("make a relay of an agent", "root", "PATCH "+org+"/cards-bot", `{"relay":{"url":"http://<remote>"}}`)
+	s.do("read the card of no relay", "root", "POST "+org+"/cards-bot/refresh", "")
+	s.do("register a relay to nowhere", "root", "POST "+org, `{"id":"nowhere","relay":{"url":"http://10.0.0.1/"}}`)
+	s.do("register a relay without a URL", "root", "POST "+org, `{"id":"nowhere","relay":{"credential":{"type":"x"}}}`)
+	s.do("work for a relay", "root", "POST /api/v1/agents/cards-relay/claim", `{}`)
+	s.quiet("root", "PATCH "+org+"/cards-relay", `{"disabled":true}`)
+}
 
 // cards covers the agents of an org as admins manage them and as others see them.
 func cards(s *session) {
@@ -22,6 +62,7 @@ func cards(s *session) {
 	s.do("change it badly", "root", "PATCH "+org+"/cards-bot", `{"status":"gone","icon_url":"x","nope":1}`)
 	s.do("change nobody", "root", "PATCH "+org+"/nobody", `{"name":"x"}`)
 	s.do("an id that is taken", "root", "POST "+org, `{"id":"echo","name":"Mine","public":true}`)
+	relays(s, org)
 	s.do("connection", "root", "GET "+org+"/cards-bot/connection", "")
 	s.do("connection of nobody", "root", "GET "+org+"/nobody/connection", "")
 	s.do("follow the worker", "root", "PATCH "+org+"/cards-bot", `{"status":null}`)
@@ -66,6 +107,20 @@ func cards(s *session) {
 	s.do("of the only agent", "narrow", "GET /a2a/.well-known/agent-card.json", "")
 	s.do("of the only agent, at the root", "narrow", "HEAD /.well-known/agent-card.json", "")
 	s.do("of the only agent, without one", "ann", "GET /a2a/.well-known/agent-card.json", "")
+	const find = "GET /api/v1/agents"
+	s.do("find by words", "ann", find+"?q=CARDS&limit=1", "")
+	s.do("find by skill", "ann", find+"?q=cards&skill=depth", "")
+	s.do("find by status", "ann", find+"?q=cards&presence=available&org=cards", "")
+	s.do("find nothing", "ann", find+"?q=cards+absent", "")
+	s.do("find badly", "ann", find+"?q=%25&presence=asleep&limit=0&cursor=x&nope=1", "")
+	s.do("find without a key", "", find, "")
+	s.do("a quota of other orgs", "root", "PATCH "+org+"/cards-pub", `{"quota":{"tasks":5,"per":"day"}}`)
+	s.do("no quota", "root", "PATCH "+org+"/cards-pub", `{"quota":{"tasks":0,"per":"week"}}`)
+	s.do("who used it", "root", "GET "+org+"/cards-pub/usage", "")
+	s.do("without the right to see it", "ann", "GET "+org+"/cards-pub/usage", "")
+	s.do("what the org used", "ann", "GET /api/v1/me/usage", "")
+	s.do("remove the quota", "root", "PATCH "+org+"/cards-pub", `{"quota":null}`)
+	s.do("who used it without a quota", "root", "GET "+org+"/cards-pub/usage", "")
 	s.do("disable", "root", "PATCH "+org+"/cards-bot", `{"disabled":true}`)
 	s.rpc("a disabled agent", "ann", "cards-bot", "tasks/get", `{"id":"x"}`)
 }

@@ -57,6 +57,30 @@ func workers(s *session) {
 	s.do("one", "root", "GET /api/v1/orgs/workers/a2a/tasks/<id-1>", "")
 	s.do("none", "root", "GET /api/v1/orgs/workers/a2a/tasks/nope", "")
 	s.do("without the scope", "ann", "GET /api/v1/orgs/workers/a2a/tasks", "")
+	reruns(s)
+}
+
+// reruns covers tasks that are sent again, and policies.
+func reruns(s *session) {
+	const rerun = "POST /api/v1/agents/workers-bot/tasks/"
+	s.do("a failed task again", "partner", rerun+"a/rerun", "", "Idempotency-Key: again")
+	s.do("the same key", "partner", rerun+"a/rerun", "", "Idempotency-Key: again")
+	s.do("a task that is not over", "partner", rerun+"a.2/rerun", "")
+	s.do("a task of another sender", "ann", rerun+"a/rerun", "")
+	s.do("an admin sends it again", "root", "POST /api/v1/orgs/workers/a2a/tasks/<id-1>/rerun", "")
+	s.rpc("a policy that is wrong", "partner", "workers-bot", "tasks/send",
+		`{"id":"p","message":`+hello+`,"metadata":{"parley.dev/policy":{"timeout_seconds":0,"retry":{"on":["x"]}}}}`)
+	eventually(s.T, "the agent is available", func() error { // presences are cached for a moment
+		if r := s.quiet("root", "GET /api/v1/orgs/workers/agents/workers-bot", ""); r.member("status") != "available" {
+			return errStill(r.body)
+		}
+		return nil
+	})
+	s.do("the policy of an agent", "root", "PATCH /api/v1/orgs/workers/agents/workers-bot",
+		`{"policy":{"timeout_seconds":600,"retry":{"max_attempts":2,"backoff_seconds":5,"on":["failed"]}}}`)
+	s.do("a wrong policy of an agent", "root", "PATCH /api/v1/orgs/workers/agents/workers-bot",
+		`{"policy":{"deadline":"2030-01-01T00:00:00Z"}}`)
+	s.do("no policy any more", "root", "PATCH /api/v1/orgs/workers/agents/workers-bot", `{"policy":null}`)
 }
 
 // exchanges covers reports that travel together with claims.

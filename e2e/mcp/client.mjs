@@ -25,7 +25,7 @@ const proposal = {
 async function tour(name, client) {
   const { tools } = await client.listTools();
   assert.deepEqual(tools.map(t => t.name).sort(), [
-    'cancel_task', 'get_proposal', 'get_task', 'list_agents', 'list_events', 'list_proposals', 'report_friction', 'send_task', 'submit_proposal', 'vote_on_proposal', 'withdraw_vote',
+    'cancel_task', 'find_agent', 'get_proposal', 'get_task', 'list_agents', 'list_events', 'list_proposals', 'report_friction', 'send_task', 'submit_proposal', 'vote_on_proposal', 'withdraw_vote',
   ]);
   ok(`${name}: lists the tools`);
 

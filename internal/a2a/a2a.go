@@ -35,6 +35,12 @@ type Options struct {
 	// a request is chosen by the client, and a cache would serve a card made from it to others.
 	PublicURL *url.URL
 
+	// Platform is the id of this installation, which cards name so that relays of Parley notice loops;
+	// empty: they do not. Via returns the platforms that an agent leads to, if it is a relay; may be
+	// nil.
+	Platform string
+	Via      func(a *agent.Agent) []string
+
 	// CardAgents is the number of agents on a page of the platform's card; 0: 1,000.
 	CardAgents int
 	// CardBindings are the bindings that cards of agents advertise, the preferred one first:

@@ -177,7 +177,7 @@ func (s *server) entries(ctx context.Context, p agent.Page, shown func(*agent.Ag
 		if status == "" {
 			status = string(present(task.AgentKey{Org: a.Org, ID: a.ID}))
 		}
-		entry := agentEntry{a.ID, a.Name, a.Description, "/a2a/" + a.ID, a.Skills, status}
+		entry := agentEntry{a.ID, a.Name, a.Description, "/a2a/" + a.ID, a.Skills, status, quotaOf(a)}
 		out.add(cardEntry{a.ID, a.Org, appendJSON(nil, entry), a})
 	}
 	return out, nil
@@ -212,6 +212,22 @@ type agentEntry struct {
 	URL         string   `json:"url"`
 	Skills      []string `json:"skills"`
 	Status      string   `json:"status"`
+
+	Quota *quotaEntry `json:"quota,omitzero"` // of each other org
+}
+
+// quotaEntry is the quota of an agent, on the platform's card and on its own.
+type quotaEntry struct {
+	Tasks int64  `json:"tasks"`
+	Per   string `json:"per"`
+}
+
+// quotaOf returns the quota of an agent, or nil if other orgs have none or cannot call it.
+func quotaOf(a *agent.Agent) *quotaEntry {
+	if !a.Public || a.Quota == (agent.Quota{}) {
+		return nil
+	}
+	return &quotaEntry{a.Quota.Tasks, string(a.Quota.Per)}
 }
 
 // build encodes a page.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/relay"
 )
 
 // cardForm is a form of a card.
@@ -87,6 +88,52 @@ type cardCapabilities struct {
 	PushNotifications      bool  `json:"pushNotifications"`
 	StateTransitionHistory *bool `json:"stateTransitionHistory,omitempty"` // version 0.3
 	ExtendedAgentCard      bool  `json:"extendedAgentCard,omitempty"`      // version 1.0
+
+	Extensions []cardExtension `json:"extensions,omitempty"`
+}
+
+// quotaExtension is the URI of the extension by which the card of an agent names its quota.
+const quotaExtension = "https://parley.dev/extensions/quota/v1"
+
+// cardExtension is an extension of the protocol. Clients may ignore those of Parley.
+type cardExtension struct {
+	URI         string `json:"uri"`
+	Description string `json:"description"`
+	Params      any    `json:"params"`
+}
+
+// relayParams are the parameters of relay.Extension.
+type relayParams struct {
+	Platform string   `json:"platform"`
+	Via      []string `json:"via,omitempty"`
+}
+
+// platformExtension names the platform, and those that a relay leads to.
+func (s *server) platformExtension(via []string) []cardExtension {
+	if s.Platform == "" {
+		return nil
+	}
+	return []cardExtension{{
+		URI: relay.Extension, Description: "Names the platforms on the way, so that relays notice loops.",
+		Params: relayParams{Platform: s.Platform, Via: via},
+	}}
+}
+
+// extensions returns what the card of an agent says beyond the protocol.
+func (s *server) extensions(a *agent.Agent) []cardExtension {
+	var via []string
+	if s.Via != nil {
+		via = s.Via(a)
+	}
+	out := s.platformExtension(via)
+	if quota := quotaOf(a); quota != nil {
+		out = append(out, cardExtension{
+			URI:         quotaExtension,
+			Description: fmt.Sprintf("Each other org may send the agent %d new tasks per %s.", quota.Tasks, quota.Per),
+			Params:      quota,
+		})
+	}
+	return out
 }
 
 type cardProvider struct {
@@ -128,7 +175,7 @@ func (s *server) cardOf(a *agent.Agent, p *agent.Profile, f cardForm) officialCa
 	c := officialCard{
 		Name: a.Name, Description: a.Description, Version: cmp.Or(p.Version, s.Version),
 		Capabilities: cardCapabilities{
-			Streaming: true, PushNotifications: s.Tasks.Pushes(), ExtendedAgentCard: f.v1(),
+			Streaming: true, PushNotifications: s.Tasks.Pushes(), ExtendedAgentCard: f.v1(), Extensions: s.extensions(a),
 		},
 		DefaultInputModes: inputModes, DefaultOutputModes: inputModes,
 		Skills: skillsOf(a, p), DocumentationURL: cmp.Or(p.DocumentationURL, base+"/docs"), IconURL: p.IconURL,

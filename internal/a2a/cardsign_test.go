@@ -67,6 +67,7 @@ func TestCardsAreSigned(t *testing.T) {
 	rich := agent.Agent{
 		ID: "rich", Org: "acme", Name: "Übersetzer", Public: true,
 		Description: "Says <it> & more\u2028 in 日本語 and 🦜.",
+		Quota:       agent.Quota{Tasks: agent.MaxQuota, Per: agent.Day},
 	}
 	rich.Describe([]agent.Skill{{
 		ID: "t", Name: "Translate", Tags: []string{"nlp"}, Examples: []string{"Ça va?"}, InputModes: []string{"text/plain"},

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/parley-dev/parley/internal/chain"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/task"
@@ -64,7 +65,7 @@ func errorOf(ctx context.Context, err error) *rpcError {
 	switch {
 	case e.Code == task.CodeNotCancelable:
 		out.code = codeNotCancelable
-	case e.Code == task.CodeTerminal:
+	case e.Code == task.CodeTerminal, e.Code == chain.CodeTooDeep, e.Code == chain.CodeLoop:
 		out.code = codeUnsupported
 	case e.Code == task.CodePushUnsupported:
 		out.code = codeNoPush

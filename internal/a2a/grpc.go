@@ -134,7 +134,8 @@ type rpc struct {
 	r   *http.Request
 	out *httpx.Patient
 
-	sends int // messages of the response so far
+	sends   int   // messages of the response so far
+	decoded int64 // memory that the request's decoded fields hold
 
 	mu   sync.Mutex // held while the handler runs
 	over bool
@@ -181,6 +182,7 @@ func (s *server) grpcCall(ctx context.Context, tenant string) (*call, error) {
 		return nil, refusal(httpx.NewProblem(ctx, err))
 	}
 	x := rpcOf(ctx)
+	to = to.During(x.r.Header.Get(parentHeader))
 	return &call{Context: ctx, s: s, to: to, agent: tenant, w: x.w, r: x.r}, nil
 }
 

@@ -27,7 +27,7 @@ func sendFromProto(r *a2apb.SendMessageRequest) (p officialSend, err error) {
 	}
 	p.request.OutputModes = keptModes(r.GetConfiguration().GetAcceptedOutputModes())
 	p.request.Metadata, more = objectFromProto(r.GetMetadata())
-	fields = append(fields, more...)
+	fields = append(append(fields, more...), setPolicy(&p.request)...)
 	m := r.GetMessage()
 	if m == nil {
 		return p, invalid(append(fields, mistake("is required", "message")))

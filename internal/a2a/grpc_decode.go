@@ -66,10 +66,11 @@ func (c countingCodec) Unmarshal(data mem.BufferSlice, v any) error {
 // prepare takes the memory of decoded fields and, if there are many, a lane to decode them in: a
 // small request can keep a processor busy for long.
 func prepare(ctx context.Context, fields int) error {
-	account := budget.From(ctx)
-	if err := account.Hold(ctx, int64(fields)*valueSize); err != nil {
+	account, n := budget.From(ctx), int64(fields)*valueSize
+	if err := account.Hold(ctx, n); err != nil {
 		return err
 	}
+	rpcOf(ctx).decoded = n
 	return account.Work(ctx)
 }
 

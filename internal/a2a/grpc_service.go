@@ -39,7 +39,8 @@ func unary[T any](
 // runUnary runs a method unless its call was refused.
 func runUnary[T any](ctx context.Context, c *call, err error, method func(c *call) (T, error)) (out T, _ error) {
 	if err == nil {
-		if out, err = method(c); err == nil {
+		out, err = method(c)
+		if c.nameQuota(); err == nil {
 			return out, nil
 		}
 	}
@@ -55,13 +56,13 @@ func (g *grpcService) SendMessage(
 		if err != nil {
 			return nil, err
 		}
+		r.Message, r.Metadata = nil, nil // they may be large, and are not needed any more
+		c.dropDecoded()
 		t, err := c.sendOfficial(&p)
-		if err == nil {
-			err = c.takeValues(&t)
-		}
 		if err != nil {
 			return nil, err
 		}
+		c.takeStored(&t)
 		out := &a2apb.SendMessageResponse{}
 		if p.isReply(&t) {
 			out.Payload = &a2apb.SendMessageResponse_Message{Message: protoMessage(t.ID, t.ContextID, t.Message)}
@@ -82,10 +83,13 @@ func (g *grpcService) SendStreamingMessage(r *a2apb.SendMessageRequest, out even
 	if err != nil {
 		return grpcError(ctx, err)
 	}
+	r.Message, r.Metadata = nil, nil
+	c.dropDecoded()
 	if err := c.s.router.Park(c, httpx.Stream); err != nil {
 		return grpcError(ctx, err)
 	}
 	t, events, err := c.s.Tasks.Stream(c, c.to, p.request, c.s.idle())
+	c.nameQuota()
 	if err != nil {
 		return grpcError(ctx, err)
 	}
@@ -155,7 +159,9 @@ func (c *call) followGRPC(t *task.Task, events eventSeq, send func(*task.Event) 
 	return status.Error(codes.Unavailable, "the server is stopping; subscribe to the task again")
 }
 
-// sendFirst sends the current task and returns it without content, to encode its events with.
+// sendFirst sends the current task and returns it without content, to encode its events with. Without
+// memory for the content it fails: events up to that of the status are not sent, so a client would
+// never get what the status alone omits. It can send its message again, which is recognized.
 func (c *call) sendFirst(t *task.Task, send func(*task.Task) error) (*task.Task, error) {
 	if len(t.History) == 0 { // not a new task: its content was not loaded
 		whole, err := c.s.Tasks.Get(c, c.to, t.ID, task.All)
@@ -225,12 +231,10 @@ func (g *grpcService) CancelTask(ctx context.Context, r *a2apb.CancelTaskRequest
 			return nil, err
 		}
 		t, err := c.s.Tasks.Cancel(c, c.to, r.GetId(), task.All)
-		if err == nil {
-			err = c.takeValues(&t)
-		}
 		if err != nil {
 			return nil, err
 		}
+		c.takeStored(&t)
 		return protoTask(&t, wire.AllHistory, true), nil
 	})
 }

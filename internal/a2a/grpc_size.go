@@ -30,6 +30,26 @@ func (c *call) takeValues(t *task.Task) error {
 	return budget.From(c).Take(c, n*valueSize)
 }
 
+// takeStored is takeValues for the response to a command that was carried out. If there is not enough
+// memory, the content is omitted: an error would suggest that the command failed.
+func (c *call) takeStored(t *task.Task) {
+	if c.takeValues(t) == nil {
+		return
+	}
+	t.History, t.Artifacts = nil, nil
+	if c.takeValues(t) != nil {
+		t.Message, t.Metadata = nil, nil
+	}
+}
+
+// dropDecoded gives back the memory of the request's decoded fields, when they are not needed any
+// more: if many requests held theirs while they wait for more, none could go on.
+func (c *call) dropDecoded() {
+	x := rpcOf(c)
+	budget.From(c).Drop(x.decoded)
+	x.decoded = 0
+}
+
 // manyValues is the number of values from which on they are counted in addition to their text.
 const manyValues = 1000
 

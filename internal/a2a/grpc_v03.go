@@ -47,13 +47,13 @@ func (g *grpcV03Service) SendMessage(
 		if err != nil {
 			return nil, err
 		}
+		r.Request, r.Metadata = nil, nil // they may be large, and are not needed any more
+		c.dropDecoded()
 		t, err := c.sendOfficial(&p)
-		if err == nil {
-			err = c.takeValues(&t)
-		}
 		if err != nil {
 			return nil, err
 		}
+		c.takeStored(&t)
 		out := &v03pb.SendMessageResponse{}
 		if p.isReply(&t) {
 			out.Payload = &v03pb.SendMessageResponse_Msg{Msg: v03ProtoMessage(&t, t.Message)}
@@ -70,7 +70,10 @@ func (g *grpcV03Service) SendStreamingMessage(r *v03pb.SendMessageRequest, out v
 		if err != nil {
 			return nil, nil, 0, err
 		}
+		r.Request, r.Metadata = nil, nil
+		c.dropDecoded()
 		t, events, err := c.s.Tasks.Stream(c, c.to, p.request, c.s.idle())
+		c.nameQuota()
 		return &t, events, p.history, p.asSent(err)
 	})
 }
@@ -140,12 +143,10 @@ func (g *grpcV03Service) CancelTask(ctx context.Context, r *v03pb.CancelTaskRequ
 			return nil, err
 		}
 		t, err := c.s.Tasks.Cancel(c, c.to, id, task.All)
-		if err == nil {
-			err = c.takeValues(&t)
-		}
 		if err != nil {
 			return nil, err
 		}
+		c.takeStored(&t)
 		return v03ProtoTask(&t, wire.AllHistory, true), nil
 	})
 }

@@ -33,7 +33,7 @@ func v03SendFromProto(r *v03pb.SendMessageRequest) (p officialSend, err error) {
 	}
 	p.request.OutputModes = keptModes(r.GetConfiguration().GetAcceptedOutputModes())
 	p.request.Metadata, more = objectFromProto(r.GetMetadata())
-	fields = append(fields, more...)
+	fields = append(append(fields, more...), setPolicy(&p.request)...)
 	m := r.GetRequest()
 	if m == nil {
 		return p, invalid(append(fields, mistake("is required", "request")))

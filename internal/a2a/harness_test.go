@@ -107,7 +107,7 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	} {
 		base.Agent(a)
 	}
-	w.tasks.Host(dispatch.Target{ID: "echo", Org: "acme", Public: true}, dispatch.Echo{})
+	w.tasks.Host(dispatch.Target{ID: "echo", Org: "acme", Public: true}, dispatch.Echo{}, dispatch.Hosting{})
 	ho := base.Router()
 	o := Options{
 		Tasks: w.tasks.Tasks, Workers: w.tasks.Workers, Agents: w.registry, Directory: base.Directory,

@@ -49,7 +49,7 @@ func (c *call) readOfficialSend(params []byte, form task.PushForm) (p officialSe
 			case "configuration":
 				p.readConfiguration(r)
 			case "metadata":
-				p.request.Metadata = r.RawObject()
+				readMetadata(r, &p.request)
 			case "tenant":
 				c.readTenant(r)
 			default:

@@ -174,6 +174,7 @@ func (s *server) answerREST(w http.ResponseWriter, r *http.Request) *call {
 		refuseREST(w, r, err)
 		return nil
 	}
+	c.to = c.to.During(r.Header.Get(parentHeader))
 	route, allowed := matchREST(r.Method, segments)
 	switch {
 	case route.method != "":
@@ -207,7 +208,9 @@ func (s *server) answerREST(w http.ResponseWriter, r *http.Request) *call {
 		return nil
 	}
 	if m.stream != nil {
-		if c.stream, err = c.openTraced(rpcREST, route.method, &m, params); err != nil {
+		c.stream, err = c.openTraced(rpcREST, route.method, &m, params)
+		c.nameQuota()
+		if err != nil {
 			writeRESTError(w, r, 0, errorOf(c, err))
 			return nil
 		}
@@ -218,6 +221,7 @@ func (s *server) answerREST(w http.ResponseWriter, r *http.Request) *call {
 	span := c.startSpan(rpcREST, route.method)
 	b, err := m.call(c, params, out.b)
 	endSpan(span, err)
+	c.nameQuota()
 	if err != nil {
 		writeRESTError(w, r, 0, errorOf(c, err))
 		return nil

@@ -115,7 +115,7 @@ func (s *server) platformCardOf(part cardPart, f cardForm) officialCard {
 	c := officialCard{
 		Name: s.Name, Version: s.Version,
 		Description:       about + "All agents are listed at " + base + "/.well-known/agent.json.",
-		Capabilities:      cardCapabilities{Streaming: true, PushNotifications: s.Tasks.Pushes()},
+		Capabilities:      cardCapabilities{Streaming: true, PushNotifications: s.Tasks.Pushes(), Extensions: s.platformExtension(nil)},
 		DefaultInputModes: inputModes, DefaultOutputModes: inputModes, DocumentationURL: base + "/docs",
 	}
 	s.addSecurity(&c, f)

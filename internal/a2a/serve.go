@@ -22,6 +22,10 @@ import (
 // maxBody is the maximum size of a body, in bytes.
 const maxBody = 4 << 20
 
+// parentHeader names the task that the caller works on, for clients that cannot set the metadata of
+// a request: see chain.ParentKey.
+const parentHeader = "Parley-Parent-Task"
+
 // call is the state of one request.
 type call struct {
 	context.Context
@@ -68,6 +72,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) *call {
 		refuseRequest(w, r, idOfRefused(w, r), err)
 		return nil
 	}
+	c.to = c.to.During(r.Header.Get(parentHeader))
 	body := buffers.Get().(*buffer)
 	defer body.free()
 	c.body = body
@@ -186,6 +191,7 @@ func (c *call) run(reqs []request, batch bool) {
 			out.b = b
 		}
 	}
+	c.nameQuota()
 	if shed != nil && served == 0 { // of a batch, some may have been carried out
 		status = shed.problem.Status
 		for name, v := range shed.problem.GetHeaders() {
@@ -265,6 +271,7 @@ func (c *call) streams(req *request) bool {
 func (c *call) start(req *request) *call {
 	m := c.s.table[req.method]
 	st, err := c.openTraced(rpcJSON, req.method, &m, req.params)
+	c.nameQuota()
 	if err != nil {
 		failed := c.failed(&m, err)
 		body := appendError(nil, req.id, failed)

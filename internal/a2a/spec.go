@@ -134,7 +134,7 @@ func readSend(params []byte) (p sendParams, err error) {
 			case "contextId", "context_id", "sessionId", "session_id":
 				r.String(&p.request.ContextID)
 			case "metadata":
-				p.request.Metadata = r.RawObject()
+				readMetadata(r, &p.request)
 			case "historyLength", "history_length":
 				r.Int(&p.history, 0, maxHistory)
 			default:
@@ -158,6 +158,18 @@ func readSend(params []byte) (p sendParams, err error) {
 		p.request.ContextID = inner
 	}
 	return p, invalid(fields)
+}
+
+// readMetadata reads the metadata of a send, and what it says about the task.
+func readMetadata(r *wire.Reader, to *dispatch.SendRequest) {
+	to.Metadata = r.RawObject()
+	r.Add(setPolicy(to))
+}
+
+// setPolicy reads the policy in the metadata of a send.
+func setPolicy(to *dispatch.SendRequest) (fields []errs.Field) {
+	to.Policy, fields = wire.ReadPolicy(to.Metadata)
+	return errs.Under(fields, "metadata")
 }
 
 // maxHistory is far more than a task can have.

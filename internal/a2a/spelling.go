@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/policy"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
 )
@@ -38,6 +39,8 @@ func spell(p errs.Path, push string) errs.Path {
 		switch {
 		case step == "push" && i == 0:
 			out = append(out, "configuration", push)
+		case step == "policy" && i == 0:
+			out = append(out, "metadata", policy.Key)
 		case step == "output_modes":
 			out = append(out, "configuration", "acceptedOutputModes")
 		case step == "scheme", step == "credentials":

@@ -36,6 +36,7 @@ func TestFieldsHaveTheNamesOfTheParams(t *testing.T) {
 		"/configuration/x/url":        errs.At("push", "url"),
 		"/configuration/x/authentication/credentials": errs.At("push", "credentials"),
 		"/configuration/acceptedOutputModes/3":        errs.At("output_modes", 3),
+		"/metadata/parley.dev~1policy/deadline":       errs.At("policy", "deadline"),
 	} {
 		if got := httpx.Pointer(spell(p, "x")); got != want {
 			t.Errorf("%v: got %q, want %q", p, got, want)

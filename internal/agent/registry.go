@@ -25,6 +25,9 @@ type Store interface {
 	List(ctx context.Context, org string) ([]Agent, error)
 	// IDs lists the ids of an org's agents, including disabled ones.
 	IDs(ctx context.Context, org string) ([]string, error)
+	// IndexWords makes the words of up to most agents whose words are out of date, and returns how
+	// many it found.
+	IndexWords(ctx context.Context, most int) (int, error)
 	// Builtin lists the agents of all orgs that run inside the server.
 	Builtin(ctx context.Context) ([]Agent, error)
 }
@@ -135,9 +138,11 @@ func entries(ctx context.Context, old, next Agent) []identity.AuditEntry {
 		ref := identity.Principal{Kind: identity.Agent, ID: next.ID}.Ref()
 		out = append(out, identity.NewEntry(ctx, next.UpdatedAt, next.Org, action, ref, ""))
 	}
-	if old.Name != next.Name || old.Description != next.Description || !slices.Equal(old.Skills, next.Skills) ||
+	relay := old.Relay != nil && next.Relay != nil && *old.Relay != *next.Relay
+	if relay || old.Name != next.Name || old.Description != next.Description || !slices.Equal(old.Skills, next.Skills) ||
 		!reflect.DeepEqual(old.Profile, next.Profile) ||
-		old.Public != next.Public || old.PublicName != next.PublicName || old.Pinned != next.Pinned {
+		old.Policy != next.Policy || old.Quota != next.Quota || old.Public != next.Public ||
+		old.PublicName != next.PublicName || old.Pinned != next.Pinned {
 		add(identity.AgentUpdate)
 	}
 	switch {

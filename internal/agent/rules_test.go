@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,6 +97,49 @@ func TestWhatAnUpdateChanges(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.told, actions(made(), got)); diff != "" {
 			t.Errorf("%s: entries of the audit log (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+// A remote may take seconds to send its card. What was changed meanwhile stays.
+func TestRelaysAreChangedAsTheyWereRead(t *testing.T) {
+	t.Parallel()
+	set := changedAt.Add(-time.Hour)
+	read := Relay{URL: "https://old.example/", CredentialType: "bearer", Credential: "under key 1", CredentialSetAt: set}
+	card := read
+	card.Card = "new"
+	for name, c := range map[string]struct {
+		stored func(*Relay)
+		edit   Edit
+		want   func(*Relay) // nil: refused
+	}{
+		"nothing has changed": {func(*Relay) {}, Edit{Relay: &card, Known: &read}, func(r *Relay) { r.Card = "new" }},
+		"another URL":         {func(r *Relay) { r.URL = "https://new.example/" }, Edit{Relay: &card, Known: &read}, nil},
+		"another credential": {
+			func(r *Relay) { r.Credential, r.CredentialSetAt = "another", changedAt }, Edit{Relay: &card, Known: &read}, nil,
+		},
+		"the same credential under another key": {
+			func(r *Relay) { r.Credential = "under key 2" },
+			Edit{Relay: &card, Known: &read},
+			func(r *Relay) { r.Card, r.Credential = "new", "under key 2" },
+		},
+		"unknown": {func(*Relay) {}, Edit{Relay: &card}, nil},
+	} {
+		a := made()
+		stored := read
+		c.stored(&stored)
+		a.Builtin, a.Relay = Relayed, &stored
+		got, err := decideEdit(a, c.edit, changedAt)
+		if c.want == nil {
+			if !errors.Is(err, ErrRelayChanged) {
+				t.Errorf("%s: %v, want %v", name, err, ErrRelayChanged)
+			}
+			continue
+		}
+		want := stored
+		c.want(&want)
+		if err != nil || *got.Relay != want {
+			t.Errorf("%s: %+v, %v, want %+v", name, got.Relay, err, want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/store"
 )
 
@@ -14,6 +15,9 @@ const (
 	// quiet is the minimum time between two log lines about the same fault of the store.
 	quiet      = 30 * time.Second
 	sweepEvery = 10 * time.Minute
+	// wordsEvery bounds how long the catalogue does not find an agent by a new name, if a server of
+	// an earlier version changed it, or its member was renamed.
+	wordsEvery = 2 * time.Second
 )
 
 // watchKeys follows revocations by other processes and records when keys were last used.
@@ -72,5 +76,24 @@ func (s *Server) sweepAll(ctx context.Context) {
 	}
 	if len(total) > 0 {
 		s.log.Debug("deleted expired rows", "rows", total)
+	}
+}
+
+// indexAgents makes the words by which the catalogue finds agents, where they are missing.
+func (s *Server) indexAgents(ctx context.Context) {
+	operator := agent.NewOperator(s.agents)
+	tick := time.NewTicker(wordsEvery)
+	defer tick.Stop()
+	var logged time.Time
+	for {
+		if err := operator.IndexWords(ctx); err != nil && ctx.Err() == nil && Now().Sub(logged) > quiet {
+			logged = Now()
+			s.log.Warn("cannot index the words of agents; the catalogue may not find new names", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/backup"
 	"github.com/parley-dev/parley/internal/config"
+	"github.com/parley-dev/parley/internal/secret"
 	"github.com/parley-dev/parley/internal/store"
 )
 
@@ -25,6 +26,8 @@ type BackupTo struct {
 	Stdout io.Writer
 	// Keep is how many back-ups to keep in the folder; 0 means all. It counts files with such names only.
 	Keep int
+	// WithKey puts the key file into a back-up of a store.
+	WithKey bool
 
 	prefix string // of the name in a folder; empty: parley
 }
@@ -51,15 +54,28 @@ func Backup(ctx context.Context, cfg config.Store, to BackupTo, p Progress) (Bac
 		return BackedUp{}, err
 	}
 	defer func() { _ = s.Close() }()
-	return to.save(s, "", func(b *backup.Writer) error { return s.Write(ctx, b, p) })
+	use, err := s.SealedUse(ctx)
+	if err != nil {
+		return BackedUp{}, err
+	}
+	h := backup.Header{Keys: use.Keys(), OpenSecrets: use.Count("")}
+	if to.WithKey {
+		keys, err := openKeys(cfg)
+		switch {
+		case err != nil:
+			return BackedUp{}, err
+		case len(keys.Keys()) == 0:
+			return BackedUp{}, errors.New("there is no key file to include; name it with --secret-key-file")
+		}
+		h.KeyFile = string(keys.Keys().Format())
+	}
+	return to.save(s, h, func(b *backup.Writer) error { return s.Write(ctx, b, p) })
 }
 
-// save writes a back-up of the snapshot, of which fill writes the rows. org is set if they are those
-// of one org.
-func (to BackupTo) save(s *store.Snapshot, org string, fill func(*backup.Writer) error) (_ BackedUp, err error) {
-	out := BackedUp{
-		Header: backup.Header{Version: Version(), Schema: s.Schema, Engine: s.Engine, CreatedAt: Now(), Org: org},
-	}
+// save writes a back-up of the snapshot, of which fill writes the rows. It completes the header.
+func (to BackupTo) save(s *store.Snapshot, h backup.Header, fill func(*backup.Writer) error) (_ BackedUp, err error) {
+	h.Version, h.Schema, h.Engine, h.CreatedAt = Version(), s.Schema, s.Engine, Now()
+	out := BackedUp{Header: h}
 	write := func(w io.Writer) error {
 		b, err := backup.NewWriter(w, out.Header)
 		if err != nil {
@@ -183,6 +199,10 @@ type Restored struct {
 	backup.Header
 	backup.Summary
 	Store string
+	// KeyFile is the file for the keys of the secrets; empty: none is given.
+	KeyFile string
+	// Missing are the ids of keys that secrets of the back-up need and the file does not have.
+	Missing []string
 }
 
 // Restore fills an empty store from a back-up, of either engine. With dry it reads the back-up to its
@@ -193,12 +213,44 @@ func Restore(ctx context.Context, cfg config.Store, from io.Reader, dry bool, p 
 		return Restored{}, err
 	}
 	defer r.Close()
-	out := Restored{Header: r.Header(), Store: StoreName(cfg)}
-	if dry && out.Org == "" {
+	out := Restored{Header: r.Header(), Store: StoreName(cfg), KeyFile: cfg.KeyFile()}
+	switch {
+	case dry && out.Org == "":
 		err = r.Verify(p)
-	} else {
-		err = store.Restore(ctx, storeOptions(cfg, store.Options{}), r, p)
+	case out.Header.KeyFile != "" && out.KeyFile == "":
+		err = errors.New("the back-up contains the key of its secrets; name the file to write it to with --secret-key-file, " +
+			"and give that file to the servers")
+	default:
+		if err = store.Restore(ctx, storeOptions(cfg, store.Options{}), r, p); err == nil {
+			err = restoreKeys(&out)
+		}
 	}
 	out.Summary = r.Summary()
 	return out, err
+}
+
+// restoreKeys writes the key file of a back-up, unless there is one, and notes which keys are missing.
+func restoreKeys(r *Restored) error {
+	if r.Header.KeyFile != "" {
+		keys, err := secret.Parse([]byte(r.Header.KeyFile))
+		if err == nil {
+			err = secret.CreateFile(r.KeyFile, keys)
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("the rows are restored, but not the key file: %w", err)
+		}
+	}
+	var have secret.Keys
+	if r.KeyFile != "" {
+		var err error
+		if have, err = secret.ReadFile(r.KeyFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("the rows are restored, but their secrets cannot be read: %w", err)
+		}
+	}
+	for _, id := range r.Keys {
+		if !have.Has(id) {
+			r.Missing = append(r.Missing, id)
+		}
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,23 +18,31 @@ import (
 
 	"github.com/parley-dev/parley/internal/config"
 	"github.com/parley-dev/parley/internal/idptest"
+	"github.com/parley-dev/parley/internal/secret"
 )
 
 func still(string, int64) {}
 
-// backedUp returns a back-up of the store.
+// backedUp returns a back-up of the store with its key file, which it makes if no server has done it.
 func backedUp(t *testing.T, cfg config.Config) ([]byte, BackedUp) {
 	t.Helper()
+	if err := secret.CreateFile(cfg.KeyFile(), secret.Keys{secret.NewKey(Now())}); err != nil && !errors.Is(err, fs.ErrExist) {
+		t.Fatal(err)
+	}
 	var b bytes.Buffer
-	out, err := Backup(t.Context(), cfg.Store, BackupTo{Dest: "-", Stdout: &b}, still)
+	out, err := Backup(t.Context(), cfg.Store, BackupTo{Dest: "-", Stdout: &b, WithKey: true}, still)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes(), out
 }
 
+// mustRestore restores a store with its key file, which replaces that of cfg.
 func mustRestore(t *testing.T, cfg config.Config, data []byte) {
 	t.Helper()
+	if err := os.Remove(cfg.KeyFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
 	if _, err := Restore(t.Context(), cfg.Store, bytes.NewReader(data), false, still); err != nil {
 		t.Fatal(err)
 	}

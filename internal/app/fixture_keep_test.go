@@ -16,9 +16,13 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/parley-dev/parley/internal/account"
+	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/config"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/idptest"
+	"github.com/parley-dev/parley/internal/relay"
+	"github.com/parley-dev/parley/internal/task"
 )
 
 // keepStore makes a store of this schema with rows in every table, all of them written
@@ -125,11 +129,14 @@ func fillStore(t *testing.T, s *Server, receiver string) {
 		t.Fatal(code, body)
 	}
 	linkAccounts(t, s)
+	do("PATCH", org+"/agents/helper", `{"quota":{"tasks":100,"per":"day"}}`)
+	callFromOtherOrg(t, s)
 
 	caller, err := s.auth.Authenticate(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
+	relayTask(t, s, caller)
 	if err := sendPushed(t, s, caller, "task-1", receiver); err != nil {
 		t.Fatal(err)
 	}
@@ -179,6 +186,49 @@ func linkAccounts(t *testing.T, s *Server) {
 		func(_, _ []account.Standing) ([]identity.AuditEntry, error) {
 			return []identity.AuditEntry{identity.NewEntry(ctx, Now(), "main", account.AccountLink, "user:admin", "")}, nil
 		}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// callFromOtherOrg sends a task to an agent with a quota, which counts it.
+func callFromOtherOrg(t *testing.T, s *Server) {
+	t.Helper()
+	operator := identity.NewOperator(s.store.IdentityStores(), Now, newIDs(Now).next)
+	_, secret, err := operator.CreateKey(t.Context(), identity.KeyRequest{
+		Principal: identity.Principal{Org: "other", Kind: identity.User, ID: "admin"}, Scopes: []string{"svc:a2a:write"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, body := post(t, s.URL()+"/a2a/helper", secret, `{"jsonrpc":"2.0","id":1,"method":"tasks/send","params":{"id":"far",
+		"message":{"role":"user","parts":[{"type":"text","text":"hello"}]}}}`)
+	if code != 200 || strings.Contains(body, `"error"`) {
+		t.Fatal(code, body)
+	}
+}
+
+// relayTask registers a relay that is disabled, so that nothing changes by itself, with the link of a task.
+func relayTask(t *testing.T, s *Server, caller *identity.Caller) {
+	t.Helper()
+	ctx := t.Context()
+	if _, err := agent.NewOperator(s.agents).Create(ctx, agent.Agent{
+		ID: "remote", Org: "main", Name: "Remote", Builtin: agent.Relayed, Disabled: true,
+		Relay: &agent.Relay{URL: "https://remote.example/", Card: "{}"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	call, err := s.tasks.Reach(ctx, caller, "helper")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent, err := s.tasks.Send(ctx, call, dispatch.SendRequest{
+		Message: task.Message{Role: task.RoleUser, Parts: []task.Part{{Kind: task.TextPart, Text: "hello"}}},
+	}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := relay.Link{Org: "main", UID: sent.UID, Agent: "remote", Attempt: 1, CreatedAt: Now()}
+	if err := s.store.Relays().SaveLink(ctx, link); err != nil {
 		t.Fatal(err)
 	}
 }

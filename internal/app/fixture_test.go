@@ -21,6 +21,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/config"
 	"github.com/parley-dev/parley/internal/pgtest"
+	"github.com/parley-dev/parley/internal/secret"
 )
 
 // Stores as earlier releases left them are kept in testdata/stores, one folder for each
@@ -207,9 +208,19 @@ func fixtureConfig(t *testing.T, engine string) config.Config {
 	cfg := testConfig(t)
 	cfg.TaskRetention = 100 * 365 * 24 * time.Hour
 	if engine == "postgres" {
-		cfg.Database = pgtest.URL(t)
+		cfg.Database, cfg.SecretKeyFile = pgtest.URL(t), newKeyFile(t)
 	}
 	return cfg
+}
+
+// newKeyFile returns a key file with one key.
+func newKeyFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "secret.key")
+	if err := secret.CreateFile(path, secret.Keys{secret.NewKey(Now())}); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func restoreStore(t *testing.T, dump, file string, cfg config.Config) {

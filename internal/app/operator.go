@@ -31,7 +31,11 @@ func OpenOperator(ctx context.Context, cfg config.Store, create bool) (*Operator
 			return nil, err
 		}
 	}
-	s, err := openStore(ctx, cfg, store.Options{Migrate: store.MigrateNever})
+	keys, err := openKeys(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openStore(ctx, cfg, store.Options{Migrate: store.MigrateNever, Keys: keys})
 	if err != nil {
 		return nil, err
 	}

@@ -15,11 +15,16 @@ import (
 )
 
 // ExportOrg writes all data of one org, as Backup does with a store. Without secrets, it lacks keys,
-// passwords and all else with which callers get in. An unknown org is NotFound.
+// passwords and all else with which callers get in. Secrets are in it as they are, not encrypted, because
+// the org may move to a store with other keys. An unknown org is NotFound.
 func ExportOrg(
 	ctx context.Context, cfg config.Store, org string, secrets bool, to BackupTo, p Progress,
 ) (BackedUp, error) {
-	s, err := store.OpenSnapshot(ctx, storeOptions(cfg, store.Options{}))
+	keys, err := openKeys(cfg)
+	if err != nil {
+		return BackedUp{}, err
+	}
+	s, err := store.OpenSnapshot(ctx, storeOptions(cfg, store.Options{Keys: keys}))
 	if err != nil {
 		return BackedUp{}, err
 	}
@@ -27,8 +32,14 @@ func ExportOrg(
 	if err := s.FindOrg(ctx, org); err != nil {
 		return BackedUp{}, err
 	}
+	h := backup.Header{Org: org}
+	if secrets {
+		if h.OpenSecrets, err = s.OrgSecrets(ctx, org); err != nil {
+			return BackedUp{}, err
+		}
+	}
 	to.prefix = "org-" + org
-	return to.save(s, org, func(b *backup.Writer) error { return s.WriteOrg(ctx, b, org, secrets, p) })
+	return to.save(s, h, func(b *backup.Writer) error { return s.WriteOrg(ctx, b, org, secrets, p) })
 }
 
 // OrgImport says how an org is imported.
@@ -55,6 +66,10 @@ func ImportOrg(ctx context.Context, cfg config.Store, from io.Reader, how OrgImp
 			return Imported{}, err
 		}
 	}
+	keys, err := openKeys(cfg)
+	if err != nil {
+		return Imported{}, err
+	}
 	r, err := backup.NewReader(from)
 	if err != nil {
 		return Imported{}, err
@@ -67,7 +82,7 @@ func ImportOrg(ctx context.Context, cfg config.Store, from io.Reader, how OrgImp
 	}
 	detail := fmt.Sprintf("exported as %q at %s by parley %s", h.Org, h.CreatedAt.Format(time.RFC3339), h.Version)
 	out := Imported{Restored: Restored{Header: h, Store: StoreName(cfg)}}
-	out.Org, err = store.ImportOrg(ctx, storeOptions(cfg, store.Options{Migrate: store.MigrateNever}), r, store.OrgImport{
+	out.Org, err = store.ImportOrg(ctx, storeOptions(cfg, store.Options{Migrate: store.MigrateNever, Keys: keys}), r, store.OrgImport{
 		As: how.As, WithoutSecrets: how.WithoutSecrets,
 		Entry: identity.NewEntry(ctx, Now(), h.Org, identity.OrgImport, h.Org, detail),
 	}, p)

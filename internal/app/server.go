@@ -22,7 +22,9 @@ import (
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
+	"github.com/parley-dev/parley/internal/relay"
 	"github.com/parley-dev/parley/internal/rest"
+	"github.com/parley-dev/parley/internal/secret"
 	"github.com/parley-dev/parley/internal/sso"
 	"github.com/parley-dev/parley/internal/store"
 	"github.com/parley-dev/parley/internal/telemetry"
@@ -60,10 +62,15 @@ type Server struct {
 	node       string // name of this process
 	unlock     func() // unlocks the data folder
 	store      *store.Store
+	keys       *secret.Keyring // encrypts secrets in the store; nil: there is no key file
 	auth       *identity.Authenticator
 	agents     *agent.Registry
 	directory  *agent.Directory
+	catalogue  *agent.Catalogue
 	tasks      *dispatch.Service
+	platform   string // id of the platform, for relays
+	relays     *relay.Engine
+	relayAdmin *relay.Service
 	pusher     *delivery.Client // nil: push notifications are off
 	pushes     *pushMetrics
 	deliveries *delivery.Service
@@ -165,8 +172,11 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, t setti
 			return nil, err
 		}
 	}
+	if s.keys, err = openKeys(cfg.Store); err != nil {
+		return nil, err
+	}
 	o := serverOptions(cfg, log)
-	o.Node, o.Locked, o.Tracer = s.node, true, s.tracer
+	o.Node, o.Locked, o.Tracer, o.Keys = s.node, true, s.tracer, s.keys
 	if s.store, err = openStore(ctx, cfg.Store, o); err != nil {
 		return nil, err
 	}
@@ -175,13 +185,22 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, t setti
 			log.Warn(warning)
 		}
 	}
+	if err := s.readyKeys(ctx); err != nil {
+		return nil, err
+	}
 	s.probe = newProbe(s.store.Ping)
 	s.auth = identity.NewAuthenticator(s.store.Identity(), Now)
 	if err := s.newPusher(ctx); err != nil {
 		return nil, err
 	}
 	s.newDeliveries()
+	if s.platform, err = s.platformID(ctx, ids); err != nil {
+		return nil, err
+	}
 	s.newTasks(ids)
+	if err := s.newRelays(); err != nil {
+		return nil, err
+	}
 	if err := s.newWebhooks(ids); err != nil {
 		return nil, err
 	}
@@ -305,8 +324,11 @@ func (s *Server) Start() {
 	s.background.Go(func() { trimStacks(ctx) })
 	s.background.Go(func() { s.watchSchema(ctx) })
 	s.background.Go(func() { s.watchKeys(ctx) })
+	s.background.Go(func() { s.keepSecrets(ctx) })
 	s.background.Go(func() { s.sweep(ctx) })
+	s.background.Go(func() { s.indexAgents(ctx) })
 	s.background.Go(func() { s.tasks.Run(ctx) })
+	s.background.Go(func() { s.relays.Run(ctx) })
 	s.background.Go(func() { s.deliveries.Run(ctx) })
 	s.background.Go(func() { s.webhooks.Run(ctx) })
 	s.background.Go(func() { s.events.Run(ctx, s.cfg.EventRetention) })

@@ -21,6 +21,7 @@ func (s *Server) newTasks(ids *ids) {
 	s.agents = agent.NewRegistry(s.store.Agents(), s.directory, agent.Quotas{
 		Agents: s.cfg.MaxAgents, PublicNames: s.cfg.MaxPublicAgents,
 	}, Now)
+	s.catalogue = agent.NewCatalogue(s.store.Agents(), Now)
 	o := dispatch.Options{
 		Stores: s.store.DispatchStores(), Directory: dispatch.AgentDirectory(s.directory),
 		Now: Now, NewID: ids.next, Node: s.node,
@@ -28,6 +29,7 @@ func (s *Server) newTasks(ids *ids) {
 			LiveTasks: s.cfg.MaxLiveTasks, StoredTasks: s.cfg.MaxStoredTasks,
 			SenderPushes: s.cfg.MaxPushConfigs, OrgPushes: s.cfg.MaxOrgPushConfigs, Workers: s.cfg.MaxWorkers,
 		},
+		MaxCallDepth: s.cfg.MaxCallDepth, Platform: s.platform,
 		OnError:    func(err error) { s.log.Error("background work on tasks failed", "error", err) },
 		Deliveries: s.deliveries, Tracer: s.tracer,
 	}
@@ -63,7 +65,7 @@ func (s *Server) hostEcho(ctx context.Context) error {
 	}
 	for _, a := range builtin {
 		if a.Builtin == echo {
-			s.tasks.Host(dispatch.TargetOf(&a), dispatch.Echo{})
+			s.tasks.Host(dispatch.TargetOf(&a), dispatch.Echo{}, dispatch.Hosting{})
 		}
 	}
 	return nil
@@ -77,10 +79,15 @@ func (s *Server) listen(ctx context.Context) {
 			s.events.Changed(org)
 			return
 		}
+		if strings.HasPrefix(topic, relayTopic) {
+			s.relays.Changed()
+			return
+		}
 		s.tasks.Hint(ctx, topic)
 	}
 	onAll := func() {
 		s.events.ChangedAll()
+		s.relays.Changed()
 		s.tasks.HintAll(ctx)
 	}
 	s.bus.Run(ctx, onHint, onAll, func(err error) {

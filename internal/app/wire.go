@@ -82,6 +82,8 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		Followups: followups,
 		Frictions: frictions,
 		Agents:    s.agents,
+		Catalogue: s.catalogue,
+		Relays:    s.relayAdmin,
 		Tasks:     s.tasks.Tasks,
 		Workers:   s.tasks.Workers,
 		OrgAdmin:  admin,
@@ -122,16 +124,17 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Agents: s.agents, Directory: s.directory, Tracer: s.tracer,
 		OnCache: caches.add, Version: Version(), PublicURL: base, OAuth: s.oauthURLs(),
 		CardAgents: s.cfg.MaxCardAgents, CardBindings: s.cfg.CardBindings, CursorKey: []byte(cursors),
-		CardKey: cardKey, KeysURL: s.base() + keysPath,
+		CardKey: cardKey, KeysURL: s.base() + keysPath, Platform: s.platform, Via: s.relays.Via,
 	})
 	mcp.Mount(router, mcp.Options{
-		Proposals: proposals, Frictions: frictions, Agents: s.agents,
+		Proposals: proposals, Frictions: frictions, Agents: s.agents, Catalogue: s.catalogue,
 		Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Events: s.events, Version: Version(), PublicURL: s.publicURL(),
 		ResourceMetadata: s.base() + authserver.ResourceMetadata + mcp.Path, Tracer: s.tracer,
 	})
 	return router, s.mountPages(router, web.Options{
 		Accounts: s.accounts, OrgAdmin: admin, Proposals: proposals, Followups: followups, Frictions: frictions,
-		Agents: s.agents, Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Events: s.events, Webhooks: s.webhooks,
+		Agents: s.agents, Catalogue: s.catalogue, Relays: s.relayAdmin, Tasks: s.tasks.Tasks, Workers: s.tasks.Workers,
+		Events: s.events, Webhooks: s.webhooks,
 		Sessions: s.store.Sessions(), Programs: s.oauth, Providers: s.providers(), PublicURL: s.base(),
 		Logger: s.log, Now: Now,
 	})

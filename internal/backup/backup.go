@@ -25,6 +25,12 @@ type Header struct {
 	CreatedAt time.Time `json:"created_at"`
 	// Org is set if it has the rows of this org only.
 	Org string `json:"org,omitempty"`
+	// Keys are the ids of the keys that secrets in it are encrypted under.
+	Keys []string `json:"keys,omitempty"`
+	// KeyFile is the text of the file with these keys, if it was asked for.
+	KeyFile string `json:"key_file,omitempty"`
+	// OpenSecrets is the number of secrets that are not encrypted.
+	OpenSecrets int64 `json:"open_secrets,omitempty"`
 }
 
 // Summary is the end of a back-up.

@@ -96,7 +96,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	defer r.Close()
 	want1 := header
 	want1.Format = 1
-	if r.Header() != want1 {
+	if !reflect.DeepEqual(r.Header(), want1) {
 		t.Errorf("header = %+v, want %+v", r.Header(), want1)
 	}
 	seen := ""

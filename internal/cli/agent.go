@@ -11,11 +11,14 @@ import (
 type agentCmd struct {
 	Create  agentCreateCmd  `cmd:"" help:"Register an agent."`
 	List    agentListCmd    `cmd:"" help:"List the agents of an org."`
+	Find    agentFindCmd    `cmd:"" help:"Find agents to call by words, skill and status."`
 	Card    agentCardCmd    `cmd:"" help:"List the agents that you can call, of all orgs."`
 	Status  agentStatusCmd  `cmd:"" help:"Show whether the agents of your org have workers."`
+	Usage   agentUsageCmd   `cmd:"" help:"Show what is used of the quotas of agents."`
 	Update  agentUpdateCmd  `cmd:"" help:"Change an agent's card, or pin its status."`
 	Disable agentDisableCmd `cmd:"" help:"Take an agent off the card; it cannot be called any more."`
 	Enable  agentEnableCmd  `cmd:"" help:"Let a disabled agent be called again."`
+	Refresh agentRefreshCmd `cmd:"" help:"Read the card of a relay's remote agent now."`
 	Release agentReleaseCmd `cmd:"" help:"Free the public id of an agent for other orgs (operator)."`
 }
 
@@ -23,7 +26,7 @@ type agentCmd struct {
 func (agentCmd) Help() string {
 	return examples(
 		"parley agent create scout --name Scout --skill triage",
-		"parley agent card",
+		"parley agent find customs tariff",
 		"parley agent status scout",
 	)
 }
@@ -50,9 +53,11 @@ func newAgentJSON(a agent.Agent) agentJSON {
 type agentCreateCmd struct {
 	EitherFlags  `embed:""`
 	ID           string `arg:"" help:"Id of the agent, unique in its org: a-z, 0-9, '.', '_' and '-'."`
-	Name         string `help:"Display name." required:"" placeholder:"NAME"`
+	Name         string `help:"Display name; a relay has that of its remote agent by default." placeholder:"NAME"`
 	Description  string `help:"What the agent does." placeholder:"TEXT"`
 	profileFlags `embed:""`
+	policyFlags  `embed:""`
+	relayFlags   `embed:""`
 	Public       bool `help:"Other orgs may call the agent, too; its id must be free among the public agents of all orgs."`
 }
 
@@ -61,11 +66,19 @@ func (agentCreateCmd) Help() string {
 	return "On a server this needs the scope svc:admin:admin.\n\n" + examples(
 		"parley agent create scout --name Scout --description 'Watches deployments' --skill triage --skill go",
 		"parley agent create scout --name Scout --skills-file skills.json --agent-version 1.4.0",
+		"parley agent create scout --name Scout --timeout 1h --retries 2 --backoff 30s",
 		"parley agent create scout --name Scout --data ./parley-data --org main",
+		"parley agent create tariffs --relay https://agents.example/a2a/tariffs --credential @token.txt",
 	)
 }
 
 func (c *agentCreateCmd) Run(e *env) error {
+	switch {
+	case c.Name == "" && c.Relay == "":
+		return usage("missing flags: --name=NAME, or --relay=URL for an agent whose work a remote agent does")
+	case c.Relay == "" && c.Credential != "":
+		return usage("--credential goes with --relay")
+	}
 	r, err := c.remote(e)
 	if err != nil {
 		return err
@@ -73,9 +86,15 @@ func (c *agentCreateCmd) Run(e *env) error {
 	if r != nil {
 		return c.post(e, r)
 	}
+	if c.relays() {
+		return usage("--relay needs a server, which reads the card of the remote agent; give --server and a key")
+	}
 	return c.inOrg(e, &c.Org, func(op *app.Operator) error {
 		a := agent.Agent{ID: c.ID, Org: c.Org, Name: c.Name, Description: c.Description, Public: c.Public}
 		if err := c.apply(e, &a); err != nil {
+			return err
+		}
+		if a.Policy, err = c.policyFlags.policy(); err != nil {
 			return err
 		}
 		a, err := op.Agents.Create(e.ctx, a)
@@ -88,14 +107,23 @@ func (c *agentCreateCmd) Run(e *env) error {
 
 // post creates the agent on a server.
 func (c *agentCreateCmd) post(e *env, r *remote) error {
-	fields := map[string]any{"id": c.ID, "name": c.Name}
+	fields := map[string]any{"id": c.ID}
+	if c.Name != "" {
+		fields["name"] = c.Name
+	}
+	if err := c.relay(e, fields); err != nil {
+		return err
+	}
 	if c.Description != "" {
 		fields["description"] = c.Description
 	}
 	if c.Public {
 		fields["public"] = true
 	}
-	if err := c.fields(e, fields); err != nil {
+	if err := c.profileFlags.fields(e, fields); err != nil {
+		return err
+	}
+	if err := c.policyFlags.fields(nil, fields); err != nil {
 		return err
 	}
 	a, done, err := askAt(e, r, c.JSON, aboutOrg, func(api *client.Client, raw client.Option) (*client.Agent, error) {

@@ -17,6 +17,7 @@ type profileFlags struct {
 	IconURL          *string  `help:"Picture of the agent." placeholder:"URL"`
 	Provider         *string  `help:"Organization that offers the agent; needs --provider-url." placeholder:"NAME"`
 	ProviderURL      *string  `help:"Website of the --provider." placeholder:"URL"`
+	quotaFlag        `embed:""`
 }
 
 // skillFile is a skill in --skills-file.
@@ -93,6 +94,9 @@ func (f *profileFlags) apply(e *env, a *agent.Agent) error {
 	a.Profile.Version = orEmpty(f.AgentVersion)
 	a.Profile.DocumentationURL = orEmpty(f.DocumentationURL)
 	a.Profile.IconURL = orEmpty(f.IconURL)
+	if a.Quota, err = f.parse(); err != nil {
+		return err
+	}
 	a.Profile.Provider.Organization, a.Profile.Provider.URL, err = f.provider()
 	return err
 }
@@ -115,6 +119,9 @@ func (f *profileFlags) fields(e *env, out map[string]any) error {
 		if v != nil {
 			out[name] = *v
 		}
+	}
+	if err := f.field(out); err != nil {
+		return err
 	}
 	organization, url, err := f.provider()
 	switch {

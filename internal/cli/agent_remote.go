@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/parley-dev/parley/sdk/client"
@@ -124,6 +125,13 @@ func (f *serverFlags) agent(
 	rec.field("skills", cleanLine(strings.Join(a.Skills, ", ")))
 	rec.field("public", yes(a.Public))
 	rec.field("url", r.Server+cleanLine(a.URL))
+	if p := a.Policy; p != nil && p.Timeout > 0 {
+		rec.field("timeout", p.Timeout.String())
+	}
+	if p := a.Policy; p != nil && p.Retry != nil {
+		rec.field("attempts", fmt.Sprintf("%d, the second after %s", p.Retry.MaxAttempts, p.Retry.Backoff))
+	}
+	rec.relay(a)
 	rec.field("updated", when(a.UpdatedAt)+" UTC")
 	rec.text("Description", a.Description)
 	_, err = e.stdout.Write([]byte(rec.b.String()))
@@ -147,6 +155,8 @@ type agentUpdateCmd struct {
 	Name         *string `help:"New display name." placeholder:"NAME"`
 	Description  *string `help:"What the agent does; @FILE reads a file, @- stdin." placeholder:"TEXT"`
 	profileFlags `embed:""`
+	policyFlags  `embed:""`
+	relayFlags   `embed:""`
 	Public       *bool   `help:"Whether other orgs may call the agent, too." negatable:""`
 	Status       *string `help:"Pin the status to available, busy or offline; auto lets it follow the workers." placeholder:"STATUS"`
 }
@@ -156,8 +166,10 @@ func (agentUpdateCmd) Help() string {
 	return "The skills given replace all others. An empty value removes a version, a URL or the provider. " +
 		"Needs the scope svc:admin:admin.\n\n" + examples(
 		"parley agent update scout --description 'Watches deployments' --skill triage --skill go",
+		"parley agent update scout --public --quota 100/day",
 		"parley agent update scout --status offline",
 		"parley agent update scout --status auto --no-public",
+		"parley agent update scout --timeout 1h --retries 2 --backoff 30s",
 	)
 }
 
@@ -176,6 +188,9 @@ func (c *agentUpdateCmd) Run(e *env) error {
 	if err := c.profileFlags.fields(e, fields); err != nil {
 		return err
 	}
+	if err := c.relay(e, fields); err != nil {
+		return err
+	}
 	if c.Public != nil {
 		fields["public"] = *c.Public
 	}
@@ -185,11 +200,32 @@ func (c *agentUpdateCmd) Run(e *env) error {
 			fields["status"] = nil
 		}
 	}
+	if c.given() {
+		if err := c.policyFields(e, fields); err != nil {
+			return err
+		}
+	}
 	if len(fields) == 0 {
 		return usage("nothing to change; give at least one of --name, --description, --skill, --skills-file, " +
-			"--agent-version, --documentation-url, --icon-url, --provider, --public and --status")
+			"--agent-version, --documentation-url, --icon-url, --provider, --relay, --credential, --quota, --public, --status, " +
+			"--timeout, --retries and --backoff")
 	}
 	return c.change(e, fields)
+}
+
+// policyFields adds the policy that the agent has with the given flags.
+func (c *agentUpdateCmd) policyFields(e *env, fields map[string]any) error {
+	r, err := c.client(e)
+	if err != nil {
+		return err
+	}
+	a, _, err := askAt(e, r, false, about("agent", &c.ID), func(api *client.Client, raw client.Option) (*client.Agent, error) {
+		return api.Agents.Get(e.ctx, c.ID, raw)
+	})
+	if err != nil {
+		return err
+	}
+	return c.policyFlags.fields(a.Policy, fields)
 }
 
 type agentDisableCmd struct {

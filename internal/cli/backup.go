@@ -4,23 +4,27 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/parley-dev/parley/internal/app"
+	"github.com/parley-dev/parley/internal/backup"
 	"github.com/parley-dev/parley/internal/config"
 )
 
 type backupCmd struct {
 	StoreFlags `embed:""`
 	Dest       string `arg:"" help:"New file, or a folder, where the file gets a name with the time; or - for stdout."`
+	IncludeKey bool   `help:"Put the key file into the back-up, which then reveals all secrets to its readers."`
 	Keep       int    `help:"Keep this many back-ups in the folder, and remove older ones that this command made; 0 keeps all." placeholder:"N"`
 }
 
 // Help is shown by --help.
 func (backupCmd) Help() string {
-	return operatorHelp + "The back-up has all data as of the moment in which the command began, with secrets and " +
-		"hashes of keys and passwords; keep it safe. Servers keep working meanwhile. It can be restored on SQLite and " +
-		"on PostgreSQL.\n\n" + examples(
+	return operatorHelp + "The back-up has all data as of the moment in which the command began, with encrypted " +
+		"secrets and hashes of keys and passwords; keep it safe. The file with the keys of the secrets is not in it: keep a " +
+		"copy of that file elsewhere, or use --include-key. Servers keep working meanwhile. It can be restored on SQLite " +
+		"and on PostgreSQL.\n\n" + examples(
 		"parley backup before-upgrade.backup",
 		"parley backup /var/backups/parley/ --keep 7 --data /var/lib/parley",
 		"parley backup - --database postgres://parley@db/parley | ssh elsewhere 'cat > parley.backup'",
@@ -40,7 +44,36 @@ type backupJSON struct {
 	SHA256    string           `json:"sha256"`
 	Removed   []string         `json:"removed,omitempty"`
 	Store     string           `json:"store,omitempty"`
+	Secrets   secretsInJSON    `json:"secrets"`
 	Seconds   float64          `json:"seconds"`
+}
+
+// secretsInJSON says what a back-up or an export reveals, and what it needs.
+type secretsInJSON struct {
+	Keys        []string `json:"keys"` // ids of the keys that its secrets are encrypted under
+	IncludesKey bool     `json:"includes_key"`
+	Unencrypted int64    `json:"unencrypted"`
+	MissingKeys []string `json:"missing_keys,omitempty"` // of keys, those that the key file lacks
+}
+
+func newSecretsInJSON(h *backup.Header) secretsInJSON {
+	return secretsInJSON{Keys: noNil(h.Keys), IncludesKey: h.KeyFile != "", Unencrypted: h.OpenSecrets}
+}
+
+// says describes the secrets for people.
+func (s secretsInJSON) says() string {
+	var out string
+	switch {
+	case s.IncludesKey:
+		out = "it contains the key of its secrets: whoever reads it can read all secrets\n"
+	case len(s.Keys) > 0:
+		out = fmt.Sprintf("it does not contain the key of its secrets (%s): keep a copy of the key file elsewhere\n",
+			strings.Join(s.Keys, ", "))
+	}
+	if s.Unencrypted > 0 {
+		out += fmt.Sprintf("it contains %d secrets that are not encrypted: keep it safe\n", s.Unencrypted)
+	}
+	return out
 }
 
 func (c *backupCmd) Run(e *env) error {
@@ -52,7 +85,7 @@ func (c *backupCmd) Run(e *env) error {
 	}
 	began := time.Now()
 	p := e.progress()
-	b, err := app.Backup(e.ctx, c.Store, app.BackupTo{Dest: c.Dest, Stdout: e.stdout, Keep: c.Keep}, p.show)
+	b, err := app.Backup(e.ctx, c.Store, app.BackupTo{Dest: c.Dest, Stdout: e.stdout, Keep: c.Keep, WithKey: c.IncludeKey}, p.show)
 	p.clear()
 	if err != nil {
 		return err
@@ -79,7 +112,7 @@ func (e *env) backedUp(b *app.BackedUp, asJSON bool, dest, did string, began tim
 	out := backupJSON{
 		Org: b.Org, Path: b.Path, Size: b.Size, Version: b.Version, Schema: b.Schema, Engine: b.Engine,
 		CreatedAt: timestamp(b.CreatedAt), Rows: b.Rows, Tables: b.Tables, SHA256: b.SHA256, Removed: b.Removed,
-		Seconds: time.Since(began).Seconds(),
+		Seconds: time.Since(began).Seconds(), Secrets: newSecretsInJSON(&b.Header),
 	}
 	if asJSON {
 		return e.printJSON(out)
@@ -92,7 +125,7 @@ func (e *env) backedUp(b *app.BackedUp, asJSON bool, dest, did string, began tim
 	if b.Path != "" {
 		where = fmt.Sprintf(" to %s, %d KiB", clean(b.Path), (b.Size+1023)/1024)
 	}
-	_, err := fmt.Fprintf(to, "%s (schema %d)%s, in %.1f s\n", did, b.Schema, where, out.Seconds)
+	_, err := fmt.Fprintf(to, "%s (schema %d)%s, in %.1f s\n%s", did, b.Schema, where, out.Seconds, out.Secrets.says())
 	for _, old := range b.Removed {
 		if err == nil {
 			_, err = fmt.Fprintf(to, "removed %s\n", clean(old))
@@ -137,8 +170,9 @@ func (c *restoreCmd) Run(e *env) error {
 	}
 	out := backupJSON{
 		Version: r.Version, Schema: r.Schema, Engine: r.Engine, CreatedAt: timestamp(r.CreatedAt), Rows: r.Rows,
-		Tables: r.Tables, SHA256: r.SHA256, Seconds: time.Since(began).Seconds(),
+		Tables: r.Tables, SHA256: r.SHA256, Seconds: time.Since(began).Seconds(), Secrets: newSecretsInJSON(&r.Header),
 	}
+	out.Secrets.MissingKeys = r.Missing
 	if !c.DryRun {
 		out.Store = r.Store
 	}
@@ -148,11 +182,27 @@ func (c *restoreCmd) Run(e *env) error {
 	what := fmt.Sprintf("a back-up of %s, made by parley %s on a %s store (schema %d): %d rows",
 		r.CreatedAt.Format(time.RFC3339), cleanLine(r.Version), cleanLine(r.Engine), r.Schema, r.Rows)
 	if c.DryRun {
-		_, err = fmt.Fprintf(e.stdout, "complete and unchanged: %s\n", what)
+		_, err = fmt.Fprintf(e.stdout, "complete and unchanged: %s\n%s", what, out.Secrets.says())
 		return err
 	}
-	_, err = fmt.Fprintf(e.stdout, "restored %s, into %s, in %.1f s\n", what, clean(r.Store), out.Seconds)
+	_, err = fmt.Fprintf(e.stdout, "restored %s, into %s, in %.1f s\n%s", what, clean(r.Store), out.Seconds, needsKey(&r))
 	return err
+}
+
+// needsKey says what to do about secrets that cannot be decrypted.
+func needsKey(r *app.Restored) string {
+	switch {
+	case len(r.Missing) > 0:
+		do := "give the key file of the store that was backed up to every server with --secret-key-file"
+		if r.KeyFile != "" {
+			do = "copy the key file of the store that was backed up to " + clean(r.KeyFile)
+		}
+		return fmt.Sprintf("its secrets (of webhooks, relays, pushes and the server) need the key %s: %s; if it is lost, run "+
+			"\"parley secrets drop-lost\"\n", strings.Join(r.Missing, ", "), do)
+	case r.Header.KeyFile != "":
+		return "the key of its secrets is in " + clean(r.KeyFile) + "\n"
+	}
+	return ""
 }
 
 // source opens a file, or stdin if its name is -.

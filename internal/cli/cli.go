@@ -4,7 +4,7 @@
 // target.go holds the one rule for what a command works on. Most commands work on a
 // server. Those that create and list agents, users, services and keys also work on a store
 // that --data or --database names, and those of the operator (serve, migrate, backup,
-// restore, check, org, admin, agent release) on a store only. A file has the name of its command.
+// restore, check, secrets, org, admin, agent release) on a store only. A file has the name of its command.
 //
 // The package knows no SQL and no routes. Text that is printed goes through clean, so that
 // stored text cannot control a terminal.
@@ -66,6 +66,7 @@ type root struct {
 	Restore restoreCmd `cmd:"" help:"Fill an empty store from a back-up, also of the other engine." group:"operator"`
 	Check   checkCmd   `cmd:"" help:"Look for damage in a store, while servers use it." group:"operator"`
 	Compact compactCmd `cmd:"" help:"Give the space of deleted rows back, while servers use the store." group:"operator"`
+	Secrets secretsCmd `cmd:"" help:"Encrypt the secrets in a store under a new key, and show what is encrypted." group:"operator"`
 	Doctor  doctorCmd  `cmd:"" help:"Check the settings and the surroundings of a server, and say what to do." group:"operator"`
 	Org     orgCmd     `cmd:"" help:"Create, list, move and delete orgs, the tenants of a store." group:"operator"`
 	Admin   adminCmd   `cmd:"" help:"Make a link with which a user sets a password." group:"operator"`
@@ -204,6 +205,7 @@ func newParser(stdout, stderr io.Writer) (*kong.Kong, error) {
 				"all but svc:admin:admin if not given",
 			"task_states": "submitted, working, input-required, auth-required, completed, failed, rejected or canceled",
 			"redirects":   "https, http to the person's own machine, or a scheme such as com.example.app:/done",
+			"credential":  credentialHelp,
 			"skills_file": "JSON file with a list of skills, instead of --skill: tags, or objects with id, name, description, " +
 				"tags, examples, input_modes and output_modes; - reads stdin",
 		},

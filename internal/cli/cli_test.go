@@ -92,7 +92,8 @@ func TestTheTargetOfEveryCommand(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{
 		"admin link", "agent release", "backup", "check", "compact", "doctor", "migrate", "org create", "org delete",
-		"org export", "org import", "org list", "restore", "serve",
+		"org export", "org import", "org list", "restore", "secrets add-key", "secrets drop-lost", "secrets rotate",
+		"secrets status", "serve",
 	}, store); diff != "" {
 		t.Errorf("on a store only (-want +got):\n%s", diff)
 	}

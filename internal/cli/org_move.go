@@ -25,7 +25,8 @@ type orgExportCmd struct {
 func (orgExportCmd) Help() string {
 	return operatorHelp + "The export has everything of the org as of the moment in which the command began, and " +
 		"nothing of other orgs. With the hashes of keys and passwords in it, agents and people keep working where it is " +
-		"imported; keep it safe. Sessions and links that were not used yet are not in it.\n\n" + examples(
+		"imported. Signing keys of webhooks and credentials are in it, too, and not encrypted, because the other store has other " +
+		"keys: keep it safe and delete it afterwards, or use --without-credentials. Sessions and links that were not used yet are not in it.\n\n" + examples(
 		"parley org export acme acme.backup",
 		"parley org export acme /var/backups/parley/ --data /var/lib/parley",
 		"parley org export acme - --database postgres://parley@db/parley | parley org import - --data elsewhere",
@@ -57,7 +58,7 @@ type orgImportCmd struct {
 // Help is shown by --help.
 func (orgImportCmd) Help() string {
 	return operatorHelp + "The store may have other orgs, may be in use, and may have another engine than the one of " +
-		"the export. The org appears with everything, or not at all. An export of an older version is brought up to " +
+		"the export. The org appears with everything, or not at all. Its secrets are encrypted under the key of this store. An export of an older version is brought up to " +
 		"date.\n\n" + examples(
 		"parley org import acme.backup --data /var/lib/parley",
 		"parley org import acme.backup --database postgres://parley@db/parley",

@@ -18,6 +18,7 @@ type taskCmd struct {
 	Get    taskGetCmd    `cmd:"" help:"Show a task that you sent."`
 	Watch  taskWatchCmd  `cmd:"" help:"Follow a task that you sent until it ends or needs input."`
 	Cancel taskCancelCmd `cmd:"" help:"Cancel a task that you sent."`
+	Rerun  taskRerunCmd  `cmd:"" help:"Send a task again that failed, was rejected or canceled."`
 	List   taskListCmd   `cmd:"" help:"List the tasks of all senders to the agents of your org, newest first."`
 
 	Push      taskPushCmd      `cmd:"" help:"Show the push configurations of a task, or of all tasks, and their progress."`
@@ -59,9 +60,12 @@ type taskSendCmd struct {
 	Agent       string   `arg:"" help:"Id of the agent."`
 	Text        string   `arg:"" help:"What the agent is to do; @FILE reads a file, - or @- stdin."`
 	ID          string   `help:"Id of the task; a new one if not given. That of a live task sends a further message." placeholder:"ID"`
+	Parent      string   `help:"Uid or lease of the task that you work on as an agent; calls that go too deep are refused." placeholder:"UID"`
 	Context     string   `help:"Id that groups tasks that belong together." placeholder:"ID"`
 	Wait        waitFlag `help:"Wait until the task ends or needs input, for 30s or as long as --wait=DURATION says."`
 	Stream      bool     `help:"Show progress as it comes: states on stderr, artifacts on stdout."`
+	Deadline    string   `help:"Fail the task unless it is over by then: a duration such as 10m, or a time such as 2026-03-02T10:00:00Z." placeholder:"WHEN"`
+	retryFlags  `embed:""`
 }
 
 const exitCodesHelp = "The exit code is then 0 if the task is completed, 3 if it failed or was rejected or canceled, " +
@@ -74,6 +78,7 @@ func (taskSendCmd) Help() string {
 		"parley task send echo 'Are you there?' --wait",
 		"parley task send scout @report.md --stream > result.txt",
 		"git diff | parley task send reviewer - --id ci-4711 --wait=10m --json",
+		"parley task send scout 'Look at the failed deploy' --deadline 10m --retries 3 --backoff 5s",
 	)
 }
 
@@ -99,13 +104,16 @@ func (c *taskSendCmd) Run(e *env) error {
 		c.ID = client.NewTaskID("cli-")
 	}
 	message := client.SendParams{ID: c.ID, ContextID: c.Context, Message: client.NewMessage(client.Text(text))}
+	if message.Policy, err = c.policy(c.Deadline); err != nil {
+		return err
+	}
 	ctx := e.ctx
 	if c.Wait.limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(e.ctx, c.Wait.limit)
 		defer cancel()
 	}
-	agent := r.Agent(c.Agent)
+	agent := r.Agent(c.Agent).During(c.Parent)
 	if c.Stream || c.Wait.limit > 0 {
 		e.announce(ctx, r, c.Agent, c.ID)
 	}

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -20,6 +21,17 @@ type Store struct {
 	Data     string `default:"./parley-data" env:"PARLEY_DATA" placeholder:"DIR" group:"store"`
 	Database string `env:"PARLEY_DATABASE" placeholder:"URL" group:"store"`
 	Config   string `env:"PARLEY_CONFIG" placeholder:"FILE" group:"store"`
+
+	SecretKeyFile string `env:"PARLEY_SECRET_KEY_FILE" placeholder:"FILE" group:"store"`
+}
+
+// KeyFile returns the file with the keys for secrets in the store. Beside a SQLite store there is one
+// by default; with PostgreSQL there may be none.
+func (s *Store) KeyFile() string {
+	if s.SecretKeyFile == "" && s.Database == "" {
+		return filepath.Join(s.Data, "secret.key")
+	}
+	return s.SecretKeyFile
 }
 
 // Config holds all settings of a server.

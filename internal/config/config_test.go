@@ -348,7 +348,7 @@ func TestQuotasAreChecked(t *testing.T) {
 		"--max-live-tasks=-1": false, "--max-stored-tasks=-1": false, "--max-push-configs=-1": false,
 		"--max-org-push-configs=-1": false, "--max-workers=-1": false, "--max-webhooks=-1": false,
 		"--max-card-agents=0": false, "--max-card-agents=1001": false,
-		"--max-card-agents=10": true,
+		"--max-card-agents=10": true, "--max-call-depth=0": false, "--max-call-depth=65": false, "--max-call-depth=1": true,
 	} {
 		_, err := parse(t, flag) // kong validates
 		name, _, _ := strings.Cut(flag, "=")

@@ -15,9 +15,11 @@ var Help = kong.PostBuild(func(k *kong.Kong) error {
 
 // help has the help texts by environment variable.
 var help = map[string]string{
-	"PARLEY_DATA":       "Folder of the embedded SQLite store; ${default} if not given.",
-	"PARLEY_DATABASE":   "PostgreSQL to use instead of --data, as postgres://user:password@host/name.",
-	"PARLEY_CONFIG":     `JSON file with settings, e.g. {"listen": "127.0.0.1:9000", "rate_limit": 50}.`,
+	"PARLEY_DATA":     "Folder of the embedded SQLite store; ${default} if not given.",
+	"PARLEY_DATABASE": "PostgreSQL to use instead of --data, as postgres://user:password@host/name.",
+	"PARLEY_CONFIG":   `JSON file with settings, e.g. {"listen": "127.0.0.1:9000", "rate_limit": 50}.`,
+	"PARLEY_SECRET_KEY_FILE": "File with the keys that encrypt secrets in the store, such as webhook secrets; secret.key in " +
+		"the data folder if not given, which the first start makes. With --database there is no default.",
 	"PARLEY_LISTEN":     "Address to listen on; port 0 takes a free port; ${default} if not given.",
 	"PARLEY_PUBLIC_URL": "URL by which others reach this server, for links in responses.",
 	"PARLEY_TRUSTED_PROXIES": "IP addresses or networks of proxies whose X-Forwarded-For is trusted, e.g. " +
@@ -104,6 +106,7 @@ var help = map[string]string{
 	"PARLEY_MAX_PUSH_CONFIGS":     "Active push configurations of one sender; ${default} if not given.",
 	"PARLEY_MAX_ORG_PUSH_CONFIGS": "Active push configurations of all senders of one org; ${default} if not given.",
 	"PARLEY_MAX_WEBHOOKS":         "Webhooks of one org; ${default} if not given.",
+	"PARLEY_MAX_CALL_DEPTH":       "Calls of agents that may lead to a task, one after the other; ${default} if not given.",
 	"PARLEY_MAX_WORKERS":          "Workers of one agent, by name; ${default} if not given.",
 	"PARLEY_MAX_CARD_AGENTS":      "Agents on one page of the platform's card; from 1 to 1000; ${default} if not given.",
 }

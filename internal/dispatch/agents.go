@@ -32,4 +32,8 @@ func (d agentDirectory) Own(ctx context.Context, org, id string) (Target, error)
 }
 
 // TargetOf returns an agent as tasks see it.
-func TargetOf(a *agent.Agent) Target { return Target{ID: a.ID, Org: a.Org, Public: a.Public} }
+func TargetOf(a *agent.Agent) Target {
+	return Target{
+		ID: a.ID, Org: a.Org, Public: a.Public, Relay: a.Builtin == agent.Relayed, Policy: a.Policy, Quota: a.Quota,
+	}
+}

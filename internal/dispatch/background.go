@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -23,7 +24,7 @@ const (
 	maxExpired  = 100
 )
 
-// Run does the background work until ctx ends: it expires leases, runs the hosted agents and
+// Run does the background work until ctx ends: it expires leases, keeps deadlines, runs the hosted agents and
 // polls for changes that no hint announced.
 func (s *Service) Run(ctx context.Context) {
 	var wg sync.WaitGroup
@@ -48,7 +49,7 @@ func (s *Service) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-expire.C:
-			if err := s.expire(ctx); err != nil && ctx.Err() == nil {
+			if err := errors.Join(s.expire(ctx), s.wake(ctx)); err != nil && ctx.Err() == nil {
 				b.onError(err)
 			}
 		case <-poll.C:
@@ -94,6 +95,22 @@ func (s *Service) expire(ctx context.Context) error {
 	}
 }
 
+// wake fails tasks whose deadline has passed, and queues tasks whose next attempt is due.
+func (s *Service) wake(ctx context.Context) error {
+	for {
+		now := s.board.now()
+		changes, err := s.queue.Wake(ctx, maxExpired, func(cur task.Current) (task.Change, error) {
+			return task.DecideWake(cur.Task, now, cur.Clock)
+		})
+		for _, c := range changes {
+			s.board.publish(c)
+		}
+		if err != nil || len(changes) < maxExpired {
+			return err
+		}
+	}
+}
+
 // CacheStats counts look-ups of whole tasks.
 func (s *Service) CacheStats() cache.Stats { return s.board.cache.Stats() }
 
@@ -105,7 +122,7 @@ func (s *Service) LeasesExpired() int64 { return s.expired.Load() }
 func (s *Service) takeOver(ctx context.Context) error {
 	for {
 		now := s.board.now()
-		changes, err := s.queue.LeasesOf(ctx, hostPrefix, maxExpired, func(cur task.Current) (task.Change, error) {
+		changes, err := s.queue.LeasesOf(ctx, task.HostPrefix, maxExpired, func(cur task.Current) (task.Change, error) {
 			if cur.Task.Lease.Worker == s.board.hostName() {
 				return task.Change{Task: cur.Task}, nil // leased by this process since its start
 			}
@@ -137,15 +154,20 @@ func (s *Service) Hint(ctx context.Context, topic string) {
 	}
 }
 
-// checkRunning stops the work on a task if another node has ended its lease.
+// checkRunning looks at a task that is worked on here, after another node has changed it. It stops the
+// work if the lease has ended.
 func (s *Service) checkRunning(ctx context.Context, org, uid string) {
 	lease := s.board.running.of(uid)
 	if lease == "" {
 		return
 	}
 	t, err := s.board.read.Row(ctx, org, uid)
-	if err == nil && (t.Lease.Token != lease || !t.Lease.Live()) {
+	switch {
+	case err != nil:
+	case t.Lease.Token != lease || !t.Lease.Live():
 		s.board.running.stop(uid, lease)
+	case t.Seq > t.Delivered:
+		s.board.running.tell(uid)
 	}
 }
 
@@ -157,9 +179,22 @@ func (s *Service) HintAll(ctx context.Context) {
 }
 
 // Sweep deletes old messages and ended tasks. It deletes a bounded number of rows and returns
-// how many.
+// how many. Callers repeat it, so it then waits for as long as it took: on a store with a single
+// writer, other writes wait for one of its transactions at most.
 func (s *Service) Sweep(ctx context.Context, retention time.Duration) (int, error) {
-	const most = 200 // of each: other writes wait for the transaction
+	begun := time.Now()
+	n, err := s.sweep(ctx, retention)
+	if n > 0 {
+		select {
+		case <-time.After(time.Since(begun)):
+		case <-ctx.Done():
+		}
+	}
+	return n, err
+}
+
+func (s *Service) sweep(ctx context.Context, retention time.Duration) (int, error) {
+	const most = 100 // of each: other writes wait for the transaction
 	now := s.board.now()
 	n, err := s.mailbox.Sweep(ctx, now.Add(-KeepMessages), most)
 	if err != nil || retention <= 0 {

@@ -66,9 +66,16 @@ func (b *board) publish(c task.Change) {
 	b.cache.Drop(c.Task.Key())
 	b.hub.Publish(c.Task.Ref(), c.Events)
 	for i := range c.Events {
-		if c.Events[i].Ended != "" {
-			b.running.stop(c.Task.UID, c.Events[i].Lease)
+		e := &c.Events[i]
+		switch {
+		case e.Ended != "":
+			b.running.stop(c.Task.UID, e.Lease)
+		case e.Kind == task.TurnEvent && e.Seq > 1:
+			b.running.tell(c.Task.UID)
 		}
+	}
+	if c.Task.State.Terminal() {
+		b.hosts.ended(&c.Task)
 	}
 	if b.bus != nil {
 		b.bus.Publish(taskTopic + c.Task.Org + "/" + c.Task.UID)

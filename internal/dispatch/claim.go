@@ -152,8 +152,8 @@ func (s *Workers) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, err
 
 // beginClaim acknowledges messages and records that the worker is alive.
 func (s *Workers) beginClaim(ctx context.Context, w Worker, ack []string) error {
-	if strings.HasPrefix(w.Name, hostPrefix) {
-		return errs.InvalidFields(errs.NewField("worker", "must not start with "+hostPrefix))
+	if strings.HasPrefix(w.Name, task.HostPrefix) {
+		return errs.InvalidFields(errs.NewField("worker", "must not start with "+task.HostPrefix))
 	}
 	if len(ack) > 0 {
 		if err := s.mailbox.Ack(ctx, w.Org, w.Agent, ack); err != nil {
@@ -227,7 +227,7 @@ func (s *Workers) assign(ctx context.Context, org, agent string, changes []task.
 		t, err := s.whole(ctx, c)
 		if err != nil {
 			for _, c := range changes {
-				_ = s.giveBack(context.WithoutCancel(ctx), org, agent, c.Task.Lease.Token)
+				_ = s.giveBack(context.WithoutCancel(ctx), org, agent, c.Task.Lease.Token, 0)
 			}
 			return nil, err
 		}

@@ -19,8 +19,8 @@ type place struct {
 // All are zero if there is no place.
 func (b *board) place(agent task.AgentKey, uid string, now time.Time) (*place, *task.Lease, time.Duration) {
 	if h, hosted := b.hosts.take(agent); h != nil {
-		p := &place{lease: b.newLease(uid, h.name, now.Add(hostLease)), host: h}
-		return p, &p.lease, hostLease
+		p := &place{lease: b.newLease(uid, h.name, now.Add(h.o.Lease)), host: h}
+		return p, &p.lease, h.o.Lease
 	} else if hosted {
 		return nil, nil, 0
 	}

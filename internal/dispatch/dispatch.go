@@ -14,7 +14,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/delivery"
+	"github.com/parley-dev/parley/internal/policy"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/trace"
 )
@@ -28,9 +30,13 @@ type Options struct {
 	NewID     func(prefix string) string
 	Limits    task.Limits
 	Quotas    task.Quotas
-	Node      string // the name of this process in leases of agents that run in it
-	OnError   func(error)
-	Tracer    *trace.Tracer // nil: no spans
+	// MaxCallDepth is how many calls of agents may lead to a task; 0: chain.DefaultDepth.
+	MaxCallDepth int
+	// Platform is the id of this installation in the chains of relayed tasks; may be empty.
+	Platform string
+	Node     string // the name of this process in leases of agents that run in it
+	OnError  func(error)
+	Tracer   *trace.Tracer // nil: no spans
 
 	// Deliveries delivers push notifications; see NewPushSource.
 	Deliveries *delivery.Service
@@ -69,7 +75,8 @@ func New(o Options) *Service {
 	}
 	tasks := &Tasks{
 		board: b, directory: o.Directory, mailbox: o.Stores.Mailbox, pushes: o.Stores.Pushes, pushURL: o.CheckPushURL,
-		stock: o.Stores.Stock, presence: workers.Presence, quotas: newQuotas(&o), replays: newReplays(),
+		stock: o.Stores.Stock, presence: workers.Presence, quotas: newQuotas(&o), replays: newReplays(), log: o.Stores.Log,
+		usage: o.Stores.Usage, maxDepth: o.MaxCallDepth, platform: o.Platform,
 	}
 	return &Service{
 		Tasks: tasks, Workers: workers,
@@ -97,7 +104,10 @@ type Directory interface {
 type Target struct {
 	ID     string
 	Org    string
-	Public bool // reachable from other orgs
+	Public bool          // reachable from other orgs
+	Relay  bool          // a remote agent does its work
+	Policy policy.Policy // of tasks whose sender gives none
+	Quota  agent.Quota   // of each other org
 }
 
 // Key returns the key of the agent.

@@ -2,23 +2,32 @@ package dispatch
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
-	"github.com/parley-dev/parley/internal/trace"
 )
 
 // Runner is an agent that runs inside this process. It gets the same assignments as a worker
 // and reports in the same way.
 type Runner interface {
-	// Run works on one task. ctx ends when the task is canceled, the lease is lost or the
-	// server stops. An error fails the task.
-	Run(ctx context.Context, a Assignment, report func(context.Context, task.Report) error) error
+	// Run works on one task. ctx ends when the task is canceled, the lease is lost, the agent
+	// is no longer hosted or the server stops. An error fails the task, except for ErrHandBack
+	// and ErrLost.
+	Run(ctx context.Context, a Assignment, w *Work) error
+}
+
+// Hosting is how an agent runs inside this process. The zero value has the defaults.
+type Hosting struct {
+	// Lease is the length of leases; 0 means hostLease. The tasks of a lost node wait until
+	// it expires.
+	Lease time.Duration
+	// Shared limits the tasks of several agents together; may be nil.
+	Shared *SharedSlots
+	// Ended is called on this node when a task of the agent has ended for any reason, before the
+	// caller who ended it has a response. It must not block; may be nil.
+	Ended func(task.Ref)
 }
 
 // hosts are the agents that run in this process.
@@ -26,7 +35,8 @@ type hosts struct {
 	mu sync.RWMutex
 	m  map[task.AgentKey]*host
 
-	ctx context.Context // of run; its end stops all work
+	ctx     context.Context // of run; its end stops all work; nil before run
+	serving sync.WaitGroup
 }
 
 // host is one agent that runs in this process.
@@ -35,25 +45,29 @@ type host struct {
 	target Target
 	name   string // worker name in its leases
 	runner Runner
-	slots  chan struct{}
+	o      Hosting
+	used   atomic.Int32    // slots
+	limit  atomic.Int32    // of slots; 0: the agent does not take tasks and is offline
 	jobs   chan Assignment // to idle goroutines
 	wake   chan struct{}   // buffered
 	behind atomic.Bool     // tasks may wait in the queue
 	work   sync.WaitGroup
+
+	ctx  context.Context // its end stops the work; not the context of a request
+	stop context.CancelFunc
 }
 
 const (
 	// hostLease is short, because the tasks of a lost node wait until it expires.
-	hostLease    = 10 * time.Second
-	hostCapacity = 256
-	// hostPrefix begins the worker names of agents that run in a server.
-	hostPrefix = "server:"
+	hostLease = 10 * time.Second
+	// HostCapacity is how many tasks one agent may work on at once in this process.
+	HostCapacity = 256
 )
 
 // hostName returns the worker name of agents that run in this process.
-func (b *board) hostName() string { return hostPrefix + b.node }
+func (b *board) hostName() string { return task.HostPrefix + b.node }
 
-func newHosts() *hosts { return &hosts{m: map[task.AgentKey]*host{}, ctx: context.Background()} }
+func newHosts() *hosts { return &hosts{m: map[task.AgentKey]*host{}} }
 
 func (h *hosts) get(agent task.AgentKey) *host {
 	h.mu.RLock()
@@ -71,16 +85,49 @@ func (h *hosts) take(agent task.AgentKey) (slot *host, hosted bool) {
 	return one, true
 }
 
-// Host runs an agent inside this process. Call it before Run.
-func (s *Workers) Host(target Target, runner Runner) {
-	h := &host{
-		s: s, target: target, name: s.board.hostName(), runner: runner,
-		slots: make(chan struct{}, hostCapacity), jobs: make(chan Assignment), wake: make(chan struct{}, 1),
+// Host runs an agent inside this process, from the start of Run until Unhost. It replaces the
+// runner that the agent had before.
+func (s *Workers) Host(target Target, runner Runner, o Hosting) {
+	if o.Lease == 0 {
+		o.Lease = hostLease
 	}
-	h.behind.Store(true) // tasks may have arrived while no server ran
-	s.board.hosts.mu.Lock()
-	defer s.board.hosts.mu.Unlock()
-	s.board.hosts.m[target.Key()] = h
+	ctx, stop := context.WithCancel(context.Background())
+	one := &host{
+		s: s, target: target, name: s.board.hostName(), runner: runner, o: o,
+		jobs: make(chan Assignment), wake: make(chan struct{}, 1), ctx: ctx, stop: stop,
+	}
+	one.limit.Store(HostCapacity)
+	one.behind.Store(true) // tasks may have arrived while no server ran
+	h := s.board.hosts
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if old := h.m[target.Key()]; old != nil {
+		old.stop()
+	}
+	h.m[target.Key()] = one
+	if h.ctx != nil && h.ctx.Err() == nil {
+		h.serve(one)
+	}
+}
+
+// Unhost stops running an agent inside this process. Its tasks go back to the queue.
+func (s *Workers) Unhost(agent task.AgentKey) {
+	h := s.board.hosts
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if one := h.m[agent]; one != nil {
+		one.stop()
+		delete(h.m, agent)
+	}
+}
+
+// Limit sets how many tasks an agent that runs in this process works on at once, up to
+// HostCapacity. With 0 it takes no task and is offline. Tasks that it works on are not stopped.
+func (s *Workers) Limit(agent task.AgentKey, most int) {
+	if one := s.board.hosts.get(agent); one != nil {
+		one.limit.Store(int32(min(most, HostCapacity)))
+		one.lookAgain()
+	}
 }
 
 func (h *hosts) all() []*host {
@@ -105,38 +152,59 @@ func (h *hosts) backlogAll() {
 	}
 }
 
+// ended tells the agent of a task, if it runs here, that the task has ended.
+func (h *hosts) ended(t *task.Task) {
+	if one := h.get(task.AgentKey{Org: t.Org, ID: t.Agent}); one != nil && one.o.Ended != nil {
+		one.o.Ended(t.Ref())
+	}
+}
+
 // run runs the agents of this process until ctx ends, then waits for their work.
 func (h *hosts) run(ctx context.Context) {
 	h.mu.Lock()
 	h.ctx = ctx
-	h.mu.Unlock()
-	var wg sync.WaitGroup
-	for _, one := range h.all() {
-		wg.Go(func() { one.serve(ctx) })
+	for _, one := range h.m {
+		h.serve(one)
 	}
-	wg.Wait()
+	h.mu.Unlock()
+	<-ctx.Done()
+	h.mu.Lock() // no agent is added from now on
+	for _, one := range h.m {
+		one.stop()
+	}
+	h.mu.Unlock()
+	h.serving.Wait()
 }
 
-func (h *hosts) context() context.Context {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	return h.ctx
-}
+func (h *hosts) serve(one *host) { h.serving.Go(one.serve) }
 
 func (h *host) acquire() bool {
-	select {
-	case h.slots <- struct{}{}:
-		return true
-	default:
+	for {
+		used := h.used.Load()
+		if used >= h.limit.Load() || h.ctx.Err() != nil {
+			return false
+		}
+		if h.used.CompareAndSwap(used, used+1) {
+			break
+		}
+	}
+	if !h.o.Shared.take(h.target.Org) {
+		h.used.Add(-1)
 		return false
 	}
+	return true
 }
 
 func (h *host) release() {
-	<-h.slots
+	h.free()
 	if h.behind.Load() {
 		h.nudge()
 	}
+}
+
+func (h *host) free() {
+	h.o.Shared.give(h.target.Org)
+	h.used.Add(-1)
 }
 
 func (h *host) lookAgain() {
@@ -153,29 +221,48 @@ func (h *host) nudge() {
 
 // serve claims tasks from the queue while slots are free, and records that the agent is
 // present.
-func (h *host) serve(ctx context.Context) {
+func (h *host) serve() {
 	see := time.NewTicker(seeEvery)
 	defer see.Stop()
-	w := Worker{Org: h.target.Org, Agent: h.target.ID, Name: h.name, Capacity: hostCapacity}
+	w := Worker{Org: h.target.Org, Agent: h.target.ID, Name: h.name, Capacity: HostCapacity}
+	defer h.forget(w)
+	defer h.work.Wait()
+	present := false
 	for {
-		if err := h.s.see(ctx, w); err != nil && ctx.Err() == nil {
-			h.s.board.onError(err)
+		if h.limit.Load() > 0 {
+			present = true
+			h.try(h.s.see(h.ctx, w))
+		} else if present {
+			present = false
+			h.forget(w)
 		}
-		if err := h.catchUp(ctx); err != nil && ctx.Err() == nil {
-			h.s.board.onError(err)
-		}
+		h.try(h.catchUp(h.ctx))
 		select {
-		case <-ctx.Done():
-			h.work.Wait()
-			done, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-			defer cancel()
-			if err := h.s.store.Forget(done, w); err != nil {
-				h.s.board.onError(err)
-			}
+		case <-h.ctx.Done():
 			return
 		case <-h.wake:
 		case <-see.C:
 		}
+	}
+}
+
+func (h *host) try(err error) {
+	if err != nil && h.ctx.Err() == nil {
+		h.s.board.onError(err)
+	}
+}
+
+// forget records that the agent does not run here any more, unless another runner has replaced
+// this one.
+func (h *host) forget(w Worker) {
+	if one := h.s.board.hosts.get(h.target.Key()); one != nil && one != h {
+		return
+	}
+	done, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), 5*time.Second)
+	defer cancel()
+	h.s.seen.forget(w)
+	if err := h.s.store.Forget(done, w); err != nil {
+		h.s.board.onError(err)
 	}
 }
 
@@ -187,15 +274,15 @@ func (h *host) catchUp(ctx context.Context) error {
 			free++
 		}
 		if free == 0 {
-			return nil // release nudges
+			return nil // release and Limit nudge
 		}
 		h.behind.Store(false)
-		claimed, err := h.s.claimTasks(ctx, h.target.Org, h.target.ID, h.name, Batch{free, maxClaimTasks}, hostLease)
+		claimed, err := h.s.claimTasks(ctx, h.target.Org, h.target.ID, h.name, Batch{free, maxClaimTasks}, h.o.Lease)
 		for _, a := range claimed {
 			h.start(a)
 		}
 		for range free - len(claimed) {
-			<-h.slots
+			h.free()
 		}
 		if err != nil {
 			h.behind.Store(true)
@@ -224,7 +311,7 @@ func (h *host) worker(a Assignment) {
 		h.one(a)
 		select {
 		case a = <-h.jobs:
-		case <-h.s.board.hosts.context().Done():
+		case <-h.ctx.Done():
 			return
 		}
 	}
@@ -236,101 +323,43 @@ func (h *host) one(a Assignment) {
 	h.do(a)
 }
 
-func (h *host) do(a Assignment) {
-	s := h.s
-	ctx, cancel := context.WithCancelCause(s.board.hosts.context())
-	defer cancel(nil)
-	ctx, span := s.board.startRun(ctx, &a)
-	defer span.End()
-	uid, token := a.Task.UID, a.Lease.Token
-	s.board.running.add(uid, token, cancel)
-	defer s.board.running.remove(uid, token)
-	report := func(ctx context.Context, r task.Report) error {
-		ctx = context.WithoutCancel(ctx)
-		err := s.finish(ctx, a.Task, r)
-		if !errors.Is(err, ErrChanged) {
-			return err
-		}
-		p, err := s.report(ctx, h.target.Org, h.target.ID, uid, token, r)
-		if err == nil && p.Canceled {
-			err = errCanceled
-		}
-		if err != nil && errs.As(err).Code == task.CodeStaleLease {
-			cancel(err)
-		}
-		return err
-	}
-	beat := keepLease(ctx, report)
-	defer beat.Stop()
-	err := runSafely(ctx, h.runner, a, report)
-	switch {
-	case context.Cause(ctx) != nil && s.board.hosts.context().Err() == nil:
-		return // canceled, or the lease is lost: nothing to report
-	case s.board.hosts.context().Err() != nil && err != nil:
-		// The server stops during the work: another node takes the task.
-		if err := s.giveBack(context.WithoutCancel(ctx), h.target.Org, h.target.ID, token); err != nil {
-			s.board.onError(err)
-		}
-	case err != nil:
-		failed := task.Report{State: task.Failed, Message: task.Says(err.Error())}
-		if err := report(ctx, failed); err != nil && !errors.Is(err, errCanceled) {
-			s.board.onError(err)
-		}
-	}
+// SharedSlots limit how many tasks several agents that run in this process work on at once: all
+// together, and those of each org. A nil SharedSlots has no limit.
+type SharedSlots struct {
+	all, org int
+
+	mu   sync.Mutex
+	used map[string]int // by org
+	sum  int
 }
 
-// startRun starts the span of an agent's work in this process.
-func (b *board) startRun(ctx context.Context, a *Assignment) (context.Context, trace.Span) {
-	if b.tracer == nil {
-		return ctx, trace.Span{}
-	}
-	return b.tracer.StartIn(ctx, trace.FromString(a.Task.Trace), trace.Internal, "task.run",
-		trace.String("parley.org", a.Task.Org), trace.String("parley.agent", a.Task.Agent),
-		trace.String("parley.task", a.Task.UID), trace.Int("parley.attempt", a.Number))
+// NewSharedSlots returns SharedSlots with the limits.
+func NewSharedSlots(all, org int) *SharedSlots {
+	return &SharedSlots{all: all, org: org, used: map[string]int{}}
 }
 
-// finish writes a report that ends the lease without reading the row again: usually the row
-// has not changed since the claim. It returns ErrChanged if the row has changed, or if the
-// report does not end the lease.
-func (s *Workers) finish(ctx context.Context, known task.Task, r task.Report) error {
-	if r.State == "" || r.State == task.Working {
-		return ErrChanged
+func (s *SharedSlots) take(org string) bool {
+	if s == nil {
+		return true
 	}
-	now := s.board.now()
-	// Finish checks whether the lease is live; it may have been extended.
-	change, err := task.DecideReport(known, known.Lease.Token, r, s.board.limits, now, time.Time{})
-	if err != nil {
-		return err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sum >= s.all || s.used[org] >= s.org {
+		return false
 	}
-	if err := s.board.write.Finish(ctx, known, change); err != nil {
-		return err
-	}
-	s.board.publish(change)
-	return nil
+	s.sum++
+	s.used[org]++
+	return true
 }
 
-var errCanceled = errors.New("the task was canceled")
-
-// keepLease extends the lease of long work until the timer is stopped.
-func keepLease(ctx context.Context, report func(context.Context, task.Report) error) *time.Timer {
-	var t *time.Timer
-	t = time.AfterFunc(time.Hour, func() {
-		if ctx.Err() == nil && report(ctx, task.Report{Extend: hostLease}) == nil {
-			t.Reset(hostLease / 3)
-		}
-	})
-	t.Reset(hostLease / 3) // after t is assigned, which the function uses
-	return t
-}
-
-// runSafely turns a panic of an agent into a failed task.
-func runSafely(
-	ctx context.Context, r Runner, a Assignment, report func(context.Context, task.Report) error,
-) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the agent panicked: %v", p)
-		}
-	}()
-	return r.Run(ctx, a, report)
+func (s *SharedSlots) give(org string) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sum--
+	if s.used[org]--; s.used[org] == 0 {
+		delete(s.used, org)
+	}
 }

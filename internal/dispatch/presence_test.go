@@ -42,6 +42,7 @@ func (noTasks) Claim(context.Context, string, string, Batch, Decision) ([]task.C
 	return nil, nil
 }
 func (noTasks) Expire(context.Context, int, Decision) ([]task.Change, error) { return nil, nil }
+func (noTasks) Wake(context.Context, int, Decision) ([]task.Change, error)   { return nil, nil }
 func (noTasks) LeasesOf(context.Context, string, int, Decision) ([]task.Change, error) {
 	return nil, nil
 }

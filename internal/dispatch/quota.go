@@ -11,7 +11,7 @@ import (
 )
 
 // quotas has a gauge for each quota that is too expensive to count on every write.
-type quotas struct{ live, stored, senderPushes, orgPushes *gauge }
+type quotas struct{ live, again, stored, senderPushes, orgPushes *gauge }
 
 func newQuotas(o *Options) *quotas {
 	gauge := func(limit int64, kind errs.Kind, code, message string, count countFunc) *gauge {
@@ -28,6 +28,12 @@ func newQuotas(o *Options) *quotas {
 		live: gauge(o.Quotas.LiveTasks, errs.RateLimited, task.CodeLiveTasks,
 			"the sender has %d tasks that are not over, which is the limit (--max-live-tasks); "+
 				"wait until some are, or cancel some", o.Stores.Stock.CountLive),
+		// The agent's org must not use up the places of a sender of another org. Between two exact
+		// counts, this gauge does not see the tasks that the sender sends itself.
+		again: gauge((o.Quotas.LiveTasks+1)/2, errs.RateLimited, task.CodeLiveTasks,
+			"the sender has %d tasks that are not over, which is half of its limit (--max-live-tasks); "+
+				"the other half is for tasks that it sends itself, so wait until some are over",
+			o.Stores.Stock.CountLive),
 		stored: gauge(o.Quotas.StoredTasks, errs.Conflict, task.CodeStoredTasks,
 			"the agent's org has %d stored tasks, which is the limit (--max-stored-tasks); "+
 				"tasks are deleted some time after they are over (--task-retention)",
@@ -49,13 +55,17 @@ func newQuotas(o *Options) *quotas {
 type countFunc = func(ctx context.Context, owner identity.Principal, most int64) (int64, error)
 
 // newTask is the reservation for a new task and its push configuration.
-type newTask struct{ task, push reservation }
+type newTask struct {
+	task, push reservation
+	again      held // of a task that another org sends again
+}
 
 // end settles the reservations after the write ended with err.
 func (n *newTask) end(err error) {
 	written := mayBeWritten(err)
 	n.task.settle(written)
 	n.push.settle(written)
+	n.again.settle(written)
 }
 
 // admit reserves room for a new task. It refuses the task if a quota is used up.
@@ -68,6 +78,13 @@ func (q *quotas) admit(ctx context.Context, c *Call, push bool) (room newTask, e
 	if room.task, err = reserve(ctx, q.stored, identity.Principal{Org: c.target.Org}, q.live, c.sender()); err != nil {
 		room.push.settle(false)
 		return newTask{}, err
+	}
+	if sender := c.onBehalf; sender != (identity.Principal{}) && sender.Org != c.target.Org {
+		if room.again, err = q.again.take(ctx, sender); err != nil {
+			room.task.settle(false)
+			room.push.settle(false)
+			return newTask{}, err
+		}
 	}
 	return room, nil
 }

@@ -139,6 +139,44 @@ func TestAGaugeIsExactWhenSmall(t *testing.T) {
 	}
 }
 
+// Otherwise the admins of an agent's org could use up the places of a sender of another org.
+func TestOtherOrgsUseHalfOfTheLiveTasksOfASender(t *testing.T) {
+	t.Parallel()
+	const limit = 20
+	eve := identity.Principal{Org: "other", Kind: identity.User, ID: "eve"}
+	stock := &counted{}
+	o := Options{Stores: noStores, Now: time.Now, OnError: func(err error) { t.Error(err) }}
+	o.Quotas.LiveTasks = limit
+	q := newQuotas(&o)
+	q.live.count, q.again.count = stock.count, stock.count
+	send := func(c Call) error {
+		room, err := q.admit(t.Context(), &c, false)
+		if room.end(err); err == nil {
+			stock.n.Add(1)
+		}
+		q.live.settled(eve)
+		q.again.settled(eve)
+		return err
+	}
+	again := Call{target: Target{Org: "acme"}, onBehalf: eve}
+	sent := 0
+	for range 2 * limit {
+		if send(again) == nil {
+			sent++
+		}
+	}
+	if sent < limit/2 || sent > limit/2+limit/10 {
+		t.Errorf("sent %d tasks of another org again, want about half of %d", sent, limit)
+	}
+	if err := send(again); errs.As(err).Code != task.CodeLiveTasks {
+		t.Errorf("the next one: %v, want %s", err, task.CodeLiveTasks)
+	}
+	own := Call{target: Target{Org: "other"}, onBehalf: eve}
+	if err := send(own); err != nil {
+		t.Errorf("sent again by the sender's own org: %v", err)
+	}
+}
+
 func TestAGaugeForgetsWhatItCannotHold(t *testing.T) {
 	t.Parallel()
 	store := &counted{}

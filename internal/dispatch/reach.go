@@ -17,6 +17,16 @@ type Call struct {
 	// an agent of the sender's org. New tasks go to the target. Tasks that were sent to the
 	// hidden agent before the target existed are still found.
 	hidden *Target
+	parent string // see During
+	// onBehalf is the sender of tasks that an admin sends again; see OrgRerun. Mostly zero.
+	onBehalf identity.Principal
+}
+
+// During returns the Call for an agent that calls while it works on a task: its uid, or the token of
+// its lease. It may be empty. The parent is checked when a new task is sent.
+func (c Call) During(parent string) Call {
+	c.parent = parent
+	return c
 }
 
 // Target returns the agent that may be called.
@@ -25,7 +35,12 @@ func (c Call) Target() Target { return c.target }
 // check refuses a Call that Reach did not make.
 func (c *Call) check() error { return c.access.For(identity.CallAgent) }
 
-func (c *Call) sender() identity.Principal { return c.access.Principal() }
+func (c *Call) sender() identity.Principal {
+	if c.onBehalf != (identity.Principal{}) {
+		return c.onBehalf
+	}
+	return c.access.Principal()
+}
 
 // key returns the sender's key of a task.
 func (c *Call) key(id string) task.Key {
@@ -75,7 +90,8 @@ func (s *Tasks) Aim(ctx context.Context, c Call, id string) (Call, error) {
 	if err := c.check(); err != nil || c.hidden == nil {
 		return c, err
 	}
-	own, other := Call{access: c.access, target: c.target}, Call{access: c.access, target: *c.hidden}
+	own := Call{access: c.access, target: c.target, parent: c.parent}
+	other := Call{access: c.access, target: *c.hidden, parent: c.parent}
 	if !task.ValidID(id) {
 		return own, nil
 	}

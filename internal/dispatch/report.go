@@ -170,10 +170,11 @@ func (s *Workers) Return(ctx context.Context, p Post, token string) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	return s.giveBack(ctx, p.target.Org, p.target.ID, token)
+	return s.giveBack(ctx, p.target.Org, p.target.ID, token, 0)
 }
 
-func (s *Workers) giveBack(ctx context.Context, org, agent, token string) error {
+// giveBack puts a claimed task back into the queue after a time.
+func (s *Workers) giveBack(ctx context.Context, org, agent, token string, after time.Duration) error {
 	uid, ok := taskOf(token)
 	if !ok {
 		return task.ErrStaleLease
@@ -183,7 +184,7 @@ func (s *Workers) giveBack(ctx context.Context, org, agent, token string) error 
 		if cur.Task.Agent != agent {
 			return task.Change{}, errs.ErrNotFound
 		}
-		return task.DecideReturn(cur.Task, token, now, cur.Clock)
+		return task.DecideReturnLater(cur.Task, token, now.Add(after), now, cur.Clock)
 	})
 	if err != nil {
 		return stale(err)

@@ -1,9 +1,6 @@
 package dispatch
 
-import (
-	"context"
-	"sync"
-)
+import "sync"
 
 // running tracks the tasks that agents of this process work on, to be able to stop them.
 type running struct {
@@ -12,16 +9,16 @@ type running struct {
 }
 
 type job struct {
-	lease  string
-	cancel context.CancelCauseFunc
+	lease string
+	work  *Work
 }
 
 func newRunning() *running { return &running{m: map[string]job{}} }
 
-func (r *running) add(uid, lease string, cancel context.CancelCauseFunc) {
+func (r *running) add(uid, lease string, w *Work) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.m[uid] = job{lease, cancel}
+	r.m[uid] = job{lease, w}
 }
 
 // remove removes a task, unless a later lease has replaced the given one.
@@ -45,7 +42,17 @@ func (r *running) stop(uid, lease string) {
 	r.mu.Lock()
 	j := r.m[uid]
 	r.mu.Unlock()
-	if j.cancel != nil && j.lease == lease {
-		j.cancel(errCanceled)
+	if j.work != nil && j.lease == lease {
+		j.work.cancel(errCanceled)
+	}
+}
+
+// tell tells the agent that works on a task that its sender has sent a message.
+func (r *running) tell(uid string) {
+	r.mu.Lock()
+	j := r.m[uid]
+	r.mu.Unlock()
+	if j.work != nil {
+		j.work.tell()
 	}
 }

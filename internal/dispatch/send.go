@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/policy"
 	"github.com/parley-dev/parley/internal/stream"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/trace"
@@ -19,6 +20,8 @@ type SendRequest struct {
 	FollowupID string
 	Replaces   string // uid of the task that works on the follow-up now; may be empty
 	Metadata   []byte // a JSON object
+	// Policy of a new task; what it does not set comes from the agent.
+	Policy policy.Policy
 	// OutputModes are the media types that the sender accepts; may be nil.
 	OutputModes []string
 	// MustExist refuses an id that the sender has not used before, and a context other than
@@ -30,6 +33,10 @@ type SendRequest struct {
 	Waiting func()
 	// Show selects the content that is returned of an existing task.
 	Show task.Content
+
+	// Of a task that is sent again; see Rerun.
+	later []task.Turn // after the message
+	once  bool        // write under the idempotency key of the context
 }
 
 func (r *SendRequest) check() error {
@@ -38,6 +45,7 @@ func (r *SendRequest) check() error {
 	f = append(f, task.CheckID("context_id", r.ContextID)...)
 	f = append(f, task.CheckObject("metadata", r.Metadata)...)
 	f = append(f, task.CheckIDs("output_modes", r.OutputModes)...)
+	f = append(f, errs.Under(r.Policy.Check(), "policy")...)
 	if len(f) > 0 {
 		return errs.InvalidFields(f...)
 	}
@@ -173,26 +181,38 @@ func (s *Tasks) exists(ctx context.Context, k task.Key) bool {
 func (s *Tasks) insert(ctx context.Context, c Call, r SendRequest, follow bool) (sent, error) {
 	b := s.board
 	now := b.now()
+	var err error
+	if r.Metadata, err = s.chained(ctx, &c, r.Metadata); err != nil {
+		return sent{}, err
+	}
 	t := task.Task{
 		UID: b.newID(""), Org: c.target.Org, Agent: c.target.ID, Sender: c.sender(), ID: r.ID,
 		ContextID: r.ContextID, FollowupID: r.FollowupID, Metadata: r.Metadata,
+		Policy: r.Policy.Or(c.target.Policy).From(now),
+	}
+	if f := errs.Under(t.Policy.CheckDeadline(), "policy"); len(f) > 0 {
+		return sent{}, errs.InvalidFields(f...)
 	}
 	if t.ContextID == "" {
 		t.ContextID = b.newID("ctx-")
 	}
 	place, lease, length := b.place(c.target.Key(), t.UID, now)
-	change, err := task.DecideNew(t, r.turn(ctx), lease, b.limits, now)
+	change, err := task.DecideNew(t, r.turn(ctx), lease, b.limits, now, r.later...)
 	if err != nil {
 		place.free()
 		return sent{}, err
 	}
 	change.Push, change.Task.Push = r.Push, r.Push != nil
-	change.Replaces = r.Replaces
+	change.Replaces, change.Charge = r.Replaces, c.charge(now)
 	var topic *stream.Topic
 	if follow {
 		topic = b.hub.Follow(t.Ref(), c.sender().Org, 0)
 	}
-	if err := b.write.Insert(ctx, change, length); err != nil {
+	write := b.write.Insert
+	if r.once {
+		write = b.write.InsertOnce
+	}
+	if err := write(ctx, change, length); err != nil {
 		place.free()
 		if topic != nil {
 			topic.Leave()

@@ -68,6 +68,10 @@ func (s *Workers) Serve(ctx context.Context, c *identity.Caller, agent string) (
 		return Post{}, refuseAgent("work for", agent)
 	}
 	target, err := s.directory.Own(ctx, a.Org(), agent)
+	if err == nil && target.Relay {
+		return Post{}, errs.New(errs.Conflict, "agent.is_relay",
+			"the agent %q is a relay: a remote agent does its work; register another agent for your worker", agent)
+	}
 	return Post{access: a, target: target}, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/stream"
@@ -21,6 +22,7 @@ type Stores struct {
 	Mailbox Mailbox
 	Pushes  PushStore
 	Keys    KeyStore
+	Usage   UsageReader
 }
 
 // Decision decides what to write. The task is locked until the change is written. A Decision
@@ -33,6 +35,9 @@ type TaskWriter interface {
 	// errs.CodeExists. lease, if not zero, is the length of the task's lease, measured by the
 	// store's clock.
 	Insert(ctx context.Context, c task.Change, lease time.Duration) error
+	// InsertOnce is like Insert, for a command with an idempotency key in its context. If the
+	// command was carried out before, it writes nothing and returns *Inserted.
+	InsertOnce(ctx context.Context, c task.Change, lease time.Duration) error
 	// Update locks a task, runs decide and writes the change. bytes is an estimate of the
 	// text that decide handles: a store with a single writer need not run a large decision in
 	// it.
@@ -47,6 +52,13 @@ type TaskWriter interface {
 	// changed or the lease has expired, it writes nothing and returns ErrChanged.
 	Finish(ctx context.Context, known task.Task, c task.Change) error
 }
+
+// Inserted is the error of InsertOnce for a command that was carried out before: it has the uid of
+// the task that was written then.
+type Inserted struct{ UID string }
+
+// Error implements error.
+func (e *Inserted) Error() string { return "the task was sent before as " + e.UID }
 
 // ErrChanged means that the row has changed since the decision.
 var ErrChanged = errs.New(errs.Conflict, "task.changed", "the task has changed meanwhile")
@@ -94,6 +106,8 @@ type Queue interface {
 	) ([]task.Change, error)
 	// Expire runs decide on up to most tasks whose lease has expired.
 	Expire(ctx context.Context, most int, decide Decision) ([]task.Change, error)
+	// Wake runs decide on up to most tasks whose Task.WakeAt has come.
+	Wake(ctx context.Context, most int, decide Decision) ([]task.Change, error)
 	// LeasesOf runs decide on up to most tasks that are leased to workers whose names have
 	// the prefix.
 	LeasesOf(ctx context.Context, workerPrefix string, most int, decide Decision) ([]task.Change, error)
@@ -186,4 +200,10 @@ type PushStore interface {
 type KeyStore interface {
 	// Keys lists the keys of an org; see identity.KeyStore.
 	Keys(ctx context.Context, org string, f identity.KeyFilter) ([]identity.Key, error)
+}
+
+// UsageReader reads what orgs have used of the quotas of agents. TaskWriter.Insert counts it.
+type UsageReader interface {
+	// Used returns what an org has used. It is zero if the org never called the agent.
+	Used(ctx context.Context, key task.AgentKey, caller string) (agent.Counted, error)
 }

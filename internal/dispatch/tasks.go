@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/stream"
 	"github.com/parley-dev/parley/internal/task"
 )
 
@@ -20,6 +21,10 @@ type Tasks struct {
 	presence  func(context.Context, task.AgentKey) (Presence, error)
 	quotas    *quotas
 	replays   *replays
+	log       stream.Log
+	usage     UsageReader
+	maxDepth  int    // of a chain of calls; 0: chain.DefaultDepth
+	platform  string // the id of this installation in chains
 }
 
 // Get returns a task that the caller sent. It may contain more than was asked for.

@@ -63,6 +63,7 @@ func Run(ctx context.Context, o Options, progress func(check string)) []Finding 
 		{"data folder", e.folder},
 		{"database", e.database},
 		{"migrations", e.migrations},
+		{"secrets", e.secrets},
 		{"ports", e.ports},
 		{"TLS", e.tls},
 		{"public URL", e.publicURL},

@@ -31,12 +31,19 @@ func newLimits[K comparable](name string, perSecond int) *limits[K] {
 
 // refusal returns the error of a key without tokens, and sets the RateLimit header fields.
 func (l *limits[K]) refusal(h http.Header, wait time.Duration, msg string) error {
-	policy := strconv.Quote(l.name)
-	h.Set("RateLimit-Policy", policy+";q="+strconv.Itoa(l.rate*burstSeconds)+";w="+strconv.Itoa(burstSeconds))
-	h.Set("RateLimit", policy+";r=0;t="+strconv.FormatInt(retrySeconds(wait), 10))
+	SetRateLimit(h, l.name, int64(l.rate*burstSeconds), burstSeconds*time.Second, 0, wait)
 	e := errs.New(errs.RateLimited, "request.rate_limited", "%s", msg)
 	e.RetryAfter = wait
 	return e
+}
+
+// SetRateLimit sets the RateLimit header fields: a policy allows quota requests in a window, of which
+// some are left until it resets.
+func SetRateLimit(h http.Header, policy string, quota int64, window time.Duration, left int64, resets time.Duration) {
+	name := strconv.Quote(policy)
+	h.Set("RateLimit-Policy", name+";q="+strconv.FormatInt(quota, 10)+
+		";w="+strconv.FormatInt(int64(window/time.Second), 10))
+	h.Set("RateLimit", name+";r="+strconv.FormatInt(left, 10)+";t="+strconv.FormatInt(retrySeconds(resets), 10))
 }
 
 // Charge counts the request of ctx as n more requests against its caller's rate limit: each item of

@@ -59,6 +59,10 @@ func (a Access) Has(s Scope) bool { return a.caller.Scopes.Has(s) }
 // ReachesAgent reports whether the scopes of the credential allow the agent.
 func (a Access) ReachesAgent(id string) bool { return a.caller.Scopes.ReachesAgent(id) }
 
+// OnlyAgents returns the ids of the agents that the scopes of the credential allow, or nil if they
+// allow all.
+func (a Access) OnlyAgents() []string { return a.caller.Scopes.onlyAgents() }
+
 // ServesAgent reports whether the caller may work for the agent. The credential of an agent
 // is good for that agent only; any other credential needs an explicit agent: scope.
 func (a Access) ServesAgent(id string) bool {

@@ -99,6 +99,20 @@ func (s Scopes) ReachesAgent(id string) bool {
 	return !restricted
 }
 
+// onlyAgents returns the agents of the agent: scopes, or nil if all agents are allowed.
+func (s Scopes) onlyAgents() (ids []string) {
+	for _, scope := range s {
+		rest, ok := strings.CutPrefix(string(scope), agentScopePrefix)
+		switch {
+		case ok && rest == "*":
+			return nil
+		case ok:
+			ids = append(ids, rest)
+		}
+	}
+	return ids
+}
+
 // restricted reports whether there is an agent: scope.
 func (s Scopes) restricted() bool {
 	return slices.ContainsFunc(s, func(scope Scope) bool { return strings.HasPrefix(string(scope), agentScopePrefix) })

@@ -47,7 +47,7 @@ func newWorld(t *testing.T, edit ...func(*httpx.Options, *Options)) *world {
 	o := Options{
 		Proposals: proposal.New(w.Store.Proposals(), utcNow, newID),
 		Frictions: friction.New(w.Store.Friction(), utcNow, newID, proposal.Check),
-		Agents:    w.Agents, Tasks: w.Tasks.Tasks, Workers: w.Tasks.Workers,
+		Agents:    w.Agents, Catalogue: w.Catalogue, Tasks: w.Tasks.Tasks, Workers: w.Tasks.Workers,
 		Events: event.NewService(event.Options{
 			Store: w.Store.Events(), Now: utcNow, Stopping: make(chan struct{}), OnError: func(err error) { t.Error(err) },
 		}),
@@ -59,7 +59,7 @@ func newWorld(t *testing.T, edit ...func(*httpx.Options, *Options)) *world {
 	Mount(rt, o)
 	rest.Mount(rt, rest.Options{
 		Proposals: o.Proposals, Followups: followup.New(w.Store.Followups(), w.Store.Identity(), utcNow, newID, nil),
-		Frictions: o.Frictions, Agents: w.Agents, Tasks: w.Tasks.Tasks, Workers: w.Tasks.Workers,
+		Frictions: o.Frictions, Agents: w.Agents, Catalogue: w.Catalogue, Tasks: w.Tasks.Tasks, Workers: w.Tasks.Workers,
 	})
 	srv := httptest.NewServer(rt)
 	t.Cleanup(srv.Close)

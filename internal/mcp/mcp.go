@@ -37,6 +37,7 @@ type Options struct {
 	Proposals *proposal.Proposals
 	Frictions *friction.Frictions
 	Agents    *agent.Registry
+	Catalogue *agent.Catalogue
 	Tasks     *dispatch.Tasks
 	Workers   *dispatch.Workers
 	Events    *event.Service

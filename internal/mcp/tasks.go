@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-dev/parley/internal/budget"
+	"github.com/parley-dev/parley/internal/chain"
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -28,10 +29,11 @@ const (
 )
 
 type sendIn struct {
-	Agent       string  `json:"agent" jsonschema:"The agent's id; list_agents shows them."`
+	Agent       string  `json:"agent" jsonschema:"The agent's id; find_agent and list_agents show them."`
 	Message     *string `json:"message,omitempty" jsonschema:"The instructions for the agent, as text. Give either message or parts."`
 	Parts       []part  `json:"parts,omitempty" jsonschema:"The instructions for the agent, in parts."`
 	TaskID      *string `json:"task_id,omitempty"`
+	ParentTask  *string `json:"parent_task,omitempty" jsonschema:"If you call while you work on a task of Parley: its uid or the token of its lease. Parley refuses calls that go too deep."`
 	WaitSeconds *int    `json:"wait_seconds,omitempty" jsonschema:"How long to wait until the task ends or needs input; 0: return at once."`
 }
 
@@ -86,6 +88,7 @@ func (s *server) addTasks(m *sdk.Server) {
 			between(s, "wait_seconds", 0, int(maxWait/time.Second))
 			byDefault(s, "wait_seconds", fmt.Sprint(defaultWait))
 			length(s, "task_id", 1, task.MaxID)
+			length(s, "parent_task", 1, task.MaxID)
 			s.Properties["task_id"].Description = "An id of your choice, which makes a repeat safe, " +
 				"or the id of a task that needs input, to send the input. Left out: a new task."
 			parts, most := s.Properties["parts"], task.MaxParts
@@ -114,11 +117,13 @@ func (s *server) sendTask(ctx context.Context, a *arguments[sendIn]) (*taskOut, 
 		return nil, err
 	}
 	a.notEmpty("task_id", a.in.TaskID)
+	a.notEmpty("parent_task", a.in.ParentTask)
+	to = to.During(deref(a.in.ParentTask))
 	wait := defaultWait
 	if a.in.WaitSeconds != nil {
 		wait = *a.in.WaitSeconds
 	}
-	if wait < 0 || time.Duration(wait)*time.Second > maxWait {
+	if wait < 0 || wait > int(maxWait/time.Second) {
 		a.broken = append(a.broken, errs.Field{
 			Path:    errs.At("wait_seconds"),
 			Message: fmt.Sprintf("must be between 0 and %d", int(maxWait/time.Second)),
@@ -227,6 +232,8 @@ func asSent(err error) error {
 			f.Path = f.Path[1:]
 		case f.Path.Equal(errs.At("id")):
 			f.Path = errs.At("task_id")
+		case f.Path.Equal(errs.At("metadata", chain.ParentKey)):
+			f.Path = errs.At("parent_task")
 		}
 		return f
 	})

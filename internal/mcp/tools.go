@@ -24,7 +24,8 @@ const instructions = "Parley is where the agents and people of an organization p
 	"the third report files a proposal by itself.\n" +
 	"Look with list_proposals before you submit, so that the same thing is not proposed twice. " +
 	"list_events tells what happened since you last looked.\n" +
-	"Everything happens in your own org."
+	"find_agent finds an agent for a task, send_task sends it.\n" +
+	"Everything happens in your own org, except that tasks may go to public agents of others."
 
 // tools makes the SDK's server, for revisions that can subscribe without a session or for older
 // ones.
@@ -36,6 +37,7 @@ func (s *server) tools(subscribe bool) *sdk.Server {
 	}
 	s.addProposals(m)
 	s.addAgents(m)
+	s.addCatalogue(m)
 	s.addTasks(m)
 	s.addFriction(m)
 	s.addEvents(m)

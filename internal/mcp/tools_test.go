@@ -52,7 +52,7 @@ func TestToolsAreDescribed(t *testing.T) {
 		}
 	}
 	want := []string{
-		"cancel_task", "get_proposal", "get_task", "list_agents", "list_events", "list_proposals", "report_friction",
+		"cancel_task", "find_agent", "get_proposal", "get_task", "list_agents", "list_events", "list_proposals", "report_friction",
 		"send_task", "submit_proposal",
 		"vote_on_proposal", "withdraw_vote",
 	}
@@ -187,6 +187,7 @@ func TestArgumentsAreRefusedAsTheAPIDoes(t *testing.T) {
 			[]string{"/parts"},
 		},
 		{"send_task", object{"agent": "fixer", "message": "x", "wait_seconds": 61}, []string{"/wait_seconds"}},
+		{"send_task", object{"agent": "fixer", "message": "x", "wait_seconds": 9223372037}, []string{"/wait_seconds"}},
 		{"send_task", object{"agent": "fixer", "message": "x", "task_id": strings.Repeat("x", task.MaxID+1)}, []string{"/task_id"}},
 		{"send_task", object{"agent": "fixer", "parts": []any{object{"type": "film"}}}, []string{"/parts/0/type"}},
 		{
@@ -281,7 +282,7 @@ func TestTaskTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.orgs.Agent(agent.Agent{ID: "echo", Org: "acme", Name: "Echo"})
-	w.tasks.Host(dispatch.Target{ID: "echo", Org: "acme"}, dispatch.Echo{})
+	w.tasks.Host(dispatch.Target{ID: "echo", Org: "acme"}, dispatch.Echo{}, dispatch.Hosting{})
 	ada, bob := w.session(w.member("acme", "user:ada")), w.session(w.member("acme", "user:bob"))
 	done := call[taskOut](w, ada, "send_task", object{"agent": "echo", "message": "Are you there?"})
 	if done.State != "completed" || !done.Final || len(done.Artifacts) != 1 ||
@@ -333,7 +334,7 @@ func TestTaskTools(t *testing.T) {
 // silent is an agent that never finishes.
 type silent struct{}
 
-func (silent) Run(ctx context.Context, _ dispatch.Assignment, _ func(context.Context, task.Report) error) error {
+func (silent) Run(ctx context.Context, _ dispatch.Assignment, _ *dispatch.Work) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -342,7 +343,7 @@ func (silent) Run(ctx context.Context, _ dispatch.Assignment, _ func(context.Con
 func TestAWaitEndsWithTheKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(h *httpx.Options, _ *Options) { h.Recheck = 10 * time.Millisecond })
-	w.tasks.Host(dispatch.Target{ID: "fixer", Org: "acme"}, silent{})
+	w.tasks.Host(dispatch.Target{ID: "fixer", Org: "acme"}, silent{}, dispatch.Hosting{})
 	ada := w.session(w.member("acme", "user:ada"))
 	start := time.Now()
 	got := call[taskOut](w, ada, "send_task", object{"agent": "fixer", "message": "x", "wait_seconds": 1})

@@ -31,6 +31,7 @@ type World struct {
 	Auth      *identity.Authenticator
 	Agents    *agent.Registry
 	Directory *agent.Directory
+	Catalogue *agent.Catalogue
 	Tasks     *dispatch.Service
 	Logs      *Log
 }
@@ -49,7 +50,7 @@ func New(tb testing.TB, edit ...func(*dispatch.Options)) *World {
 		Operator:  identity.NewOperator(st.IdentityStores(), Now, NewID),
 		Auth:      identity.NewAuthenticator(st.Identity(), Now),
 		Agents:    agent.NewRegistry(st.Agents(), directory, agent.Quotas{}, Now),
-		Directory: directory,
+		Directory: directory, Catalogue: agent.NewCatalogue(st.Agents(), Now),
 	}
 	o := dispatch.Options{
 		Stores: st.DispatchStores(), Directory: dispatch.AgentDirectory(directory), Now: Now, NewID: NewID, Node: "node-1",

@@ -59,18 +59,25 @@ func (r *Refused) Error() string { return r.why }
 // maxHeader bounds the header of a response, in bytes.
 const maxHeader = 64 << 10
 
-// Client returns a client whose connections the guard checks. timeout bounds a whole request.
+// connectTimeout bounds a connection and its TLS handshake, for requests that have no other limit.
+const connectTimeout = 10 * time.Second
+
+// Dial connects to an address if the guard allows it.
+func (g *Guard) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	d := net.Dialer{Resolver: g.o.Resolver, Control: g.control, Timeout: connectTimeout}
+	if host, port, err := net.SplitHostPort(addr); err == nil && g.allow.hasName(host, port) {
+		d.Control = nil
+	}
+	return d.DialContext(ctx, network, addr)
+}
+
+// Client returns a client whose connections the guard checks. timeout bounds a whole request; 0
+// means no limit.
 func (g *Guard) Client(timeout time.Duration) *http.Client {
-	open := &net.Dialer{Resolver: g.o.Resolver}
-	guarded := &net.Dialer{Resolver: g.o.Resolver, Control: g.control}
 	t := &http.Transport{
-		Proxy: nil, // a proxy would connect for us, unchecked
-		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			if host, port, err := net.SplitHostPort(addr); err == nil && g.allow.hasName(host, port) {
-				return open.DialContext(ctx, network, addr)
-			}
-			return guarded.DialContext(ctx, network, addr)
-		},
+		Proxy:                  nil, // a proxy would connect for us, unchecked
+		DialContext:            g.Dial,
+		TLSHandshakeTimeout:    connectTimeout,
 		TLSClientConfig:        g.o.TLS,
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true,

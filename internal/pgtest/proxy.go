@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -18,6 +19,8 @@ type Proxy struct {
 	conns map[net.Conn]struct{}
 	// passes is closed while bytes pass.
 	passes chan struct{}
+
+	received atomic.Int64
 }
 
 // NewProxy starts a proxy for the database at rawURL, which URL returned.
@@ -61,6 +64,9 @@ func (p *Proxy) URL(t testing.TB, rawURL string) string {
 	u.RawQuery = q.Encode()
 	return u.String()
 }
+
+// Received returns how many bytes the server has sent.
+func (p *Proxy) Received() int64 { return p.received.Load() }
 
 // Silence holds back all bytes from now on, in both directions. Connections stay open, and new
 // ones are accepted.
@@ -130,6 +136,9 @@ func (p *Proxy) copy(to, from net.Conn) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
+		if from.RemoteAddr().Network() == "unix" {
+			p.received.Add(int64(n))
+		}
 		<-p.gate()
 		if n > 0 {
 			if _, err := to.Write(buf[:n]); err != nil {

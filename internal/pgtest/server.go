@@ -158,6 +158,9 @@ func (s *Server) SocketDir() string { return s.dir }
 // Tool returns the path of a program that is installed beside the server, such as pgbench.
 func (s *Server) Tool(name string) string { return filepath.Join(s.bin, name) }
 
+// Dir returns the folder of the server's files.
+func (s *Server) Dir() string { return s.dir }
+
 // Close stops the server and waits until its directory is gone. It may be called more than once.
 func (s *Server) Close() {
 	s.closeOnce.Do(func() { _ = s.stdin.Close() })

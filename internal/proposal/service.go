@@ -37,7 +37,7 @@ type Store interface {
 	// Search is List for a filter with words.
 	Search(ctx context.Context, f Filter) (Found, error)
 	// Counts returns the number of matches by status and ignores the status of the filter. A
-	// status without matches may be missing. With words, a number is at most MaxFound.
+	// status without matches may be missing.
 	Counts(ctx context.Context, f Filter) (map[Status]int64, error)
 	// Groups returns the largest groups of matches, the largest first.
 	Groups(ctx context.Context, f Filter, by GroupBy) ([]Group, error)

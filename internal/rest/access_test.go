@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,9 +53,12 @@ var endpoints = []endpoint{
 	{"GET", "/api/v1/orgs/{org}/agents/{agent}", "", readAgents, false},
 	{"PATCH", "/api/v1/orgs/{org}/agents/{agent}", `{"name":"x"}`, []identity.Scope{identity.Admin}, false},
 	{"GET", "/api/v1/orgs/{org}/agents/{agent}/connection", "", onlyAdmins, false},
+	{"GET", "/api/v1/orgs/{org}/agents/{agent}/usage", "", onlyAdmins, false},
+	{"POST", "/api/v1/orgs/{org}/agents/{agent}/refresh", "", onlyAdmins, false},
 	{"GET", "/api/v1/orgs/{org}/a2a/tasks", "", []identity.Scope{identity.Admin}, false},
 	{"GET", "/api/v1/orgs/{org}/a2a/tasks/{uid}", "", []identity.Scope{identity.Admin}, false},
 	{"GET", "/api/v1/orgs/{org}/a2a/tasks/{uid}/push", "", []identity.Scope{identity.Admin}, false},
+	{"POST", "/api/v1/orgs/{org}/a2a/tasks/{uid}/rerun", "", []identity.Scope{identity.Admin}, false},
 	{"POST", "/api/v1/orgs/{org}/a2a/tasks/{uid}/push/{push}/retry", "", []identity.Scope{identity.Admin}, false},
 	{"GET", "/api/v1/orgs/{org}/a2a/push", "", []identity.Scope{identity.Admin}, false},
 	{"GET", "/api/v1/orgs/{org}/keys", "", onlyAdmins, false},
@@ -94,17 +98,22 @@ var onlyAdmins = []identity.Scope{identity.Admin}
 
 var readAgents = []identity.Scope{identity.TasksRead, identity.A2AWrite, identity.Admin}
 
+// senderEndpoints have no org in their path; TestReruns tests them.
+var senderEndpoints = []string{"POST /api/v1/agents/{agent}/tasks/{id}/rerun"}
+
 // workerEndpoints have no org in their path; workers_test.go tests them.
 var workerEndpoints = []string{
 	"POST /api/v1/agents/{agent}/claim", "POST /api/v1/agents/{agent}/work", "POST /api/v1/agents/{agent}/leases/{lease}",
 	"DELETE /api/v1/agents/{agent}/leases/{lease}",
 }
 
-// selfEndpoints concern only the caller; TestAnyCredentialMayAskWhoItIs and TestOwnKeys test them.
+// selfEndpoints have no org in their path; TestAnyCredentialMayAskWhoItIs, TestOwnKeys and TestCatalogue test
+// them.
 var selfEndpoints = []string{
 	"GET /api/v1/me", "GET /api/v1/me/keys", "POST /api/v1/me/keys", "GET /api/v1/me/keys/{id}",
 	"DELETE /api/v1/me/keys/{id}",
 	"POST /api/v1/me/keys/{id}/rotate",
+	"GET /api/v1/me/usage", "GET /api/v1/agents",
 }
 
 func (e endpoint) at(org, prop, followup string) string {
@@ -121,7 +130,7 @@ var placeholders = strings.NewReplacer("{prop}", "{id}", "{followup}", "{id}", "
 func TestEveryOperationIsInTheAccessTables(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
-	for _, e := range append(selfEndpoints, workerEndpoints...) {
+	for _, e := range slices.Concat(selfEndpoints, workerEndpoints, senderEndpoints) {
 		known[e] = true
 	}
 	for _, e := range endpoints {

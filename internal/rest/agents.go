@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -15,6 +16,7 @@ const (
 	agentPath  = agentsPath + "/{id}"
 
 	connectionPath = agentPath + "/connection"
+	refreshPath    = agentPath + "/refresh"
 )
 
 // AgentPath is the path of one agent.
@@ -34,7 +36,8 @@ func (a *api) registerAgents() {
 		id: "create-agent", method: http.MethodPost, path: agentsPath, tag: tagAgents,
 		summary: "Register an agent", action: identity.ManageAgents, audit: identity.AgentCreate,
 		status: http.StatusCreated, errors: []int{http.StatusConflict},
-		description: "The agent can be called at once, and is offline until a worker connects. " +
+		description: "The agent can be called at once, and is offline until a worker connects. With relay, a remote A2A " +
+			"agent does its work: the server reads its card, and takes over its skills now and every five minutes. " +
 			"409 if the org already has an agent with this id or, for a public agent, if a public agent of another org " +
 			"has or had it. Requires svc:admin:admin.",
 	}, a.createAgent)
@@ -51,6 +54,13 @@ func (a *api) registerAgents() {
 			"rejected; its tasks stay queued. 409 if the agent tries to disable itself, or becomes public while a public " +
 			"agent of another org has or had its id. Requires svc:admin:admin.",
 	}, a.changeAgent)
+	register(a, operation{
+		id: "refresh-agent", method: http.MethodPost, path: refreshPath, tag: tagAgents,
+		summary: "Read the card of a relay's remote agent", action: identity.ManageAgents, validID: identity.ValidAgentID,
+		audit: identity.AgentUpdate, errors: []int{http.StatusConflict, http.StatusUnprocessableEntity},
+		description: "Takes over the skills of the remote agent now, instead of within five minutes. " +
+			"422 if the card cannot be read or used. Requires svc:admin:admin.",
+	}, a.refreshAgent)
 	register(a, operation{
 		id: "get-agent-connection", method: http.MethodGet, path: connectionPath, tag: tagAgents,
 		summary: "Diagnose the workers of an agent", action: identity.ManageAgents, validID: identity.ValidAgentID,
@@ -98,6 +108,7 @@ func (a *api) createAgent(ctx context.Context, c *call, in *createAgentInput) (*
 	created := agent.Agent{
 		ID: b.ID, Org: c.Org(), Name: b.Name, Description: deref(b.Description), Public: b.Public,
 		Profile: agent.Profile{Version: b.Version, DocumentationURL: b.DocumentationURL, IconURL: b.IconURL},
+		Policy:  b.Policy.value,
 	}
 	skills, broken := readSkills(b.Skills)
 	created.Describe(skills)
@@ -105,14 +116,28 @@ func (a *api) createAgent(ctx context.Context, c *call, in *createAgentInput) (*
 	provider, broken := b.Provider.read()
 	created.Profile.Provider = provider
 	wrong = append(wrong, broken...)
-	if err := in.Body.check(created.Validate(), wrong...); err != nil {
+	created.Quota, broken = b.Quota.read()
+	wrong = append(append(wrong, broken...), b.Policy.broken...)
+	remote, broken := b.Relay.read()
+	wrong = append(wrong, broken...)
+	checked := created
+	if b.Relay.set {
+		wrong = append(wrong, a.checkNewRelay(b)...)
+		checked.Name = cmp.Or(checked.Name, checked.ID) // the card has the name
+	}
+	if err := in.Body.check(checked.Validate(), wrong...); err != nil {
 		return nil, err
 	}
-	ctx, once, err := c.begin(ctx, created) // not the body: skillInput has no JSON encoding
+	// Not the body: skillInput has no JSON encoding, and the credential must not be kept.
+	ctx, once, err := c.begin(ctx, createdAgent{created, policyOf(created.Policy), deref(remote.URL)})
 	if err != nil {
 		return nil, err
 	}
-	created, err = a.agents.Create(ctx, c.Access, created)
+	if b.Relay.set {
+		created, err = a.relays.Create(ctx, c.Access, created, deref(remote.URL), remote.Credential)
+	} else {
+		created, err = a.agents.Create(ctx, c.Access, created)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -166,13 +191,27 @@ func (a *api) changeAgent(ctx context.Context, c *call, in *changeAgentInput) (*
 		edit.Provider = &provider
 		wrong = append(wrong, broken...)
 	}
+	if b.Quota.set {
+		quota, broken := b.Quota.read()
+		edit.Quota = &quota
+		wrong = append(wrong, broken...)
+	}
 	if b.Status.set {
 		edit.Pinned = &b.Status.value
 	}
-	if edit == (agent.Edit{}) && len(in.Body.broken) == 0 {
+	if b.Policy.set {
+		edit.Policy = &b.Policy.value
+		wrong = append(wrong, b.Policy.broken...)
+	}
+	remote, broken := b.Relay.read()
+	wrong = append(wrong, broken...)
+	if b.Relay.set && b.Skills != nil {
+		wrong = append(wrong, errs.Field{Path: errs.At("skills"), Message: skillsOfRemote})
+	}
+	if edit == (agent.Edit{}) && !b.Relay.set && len(in.Body.broken) == 0 {
 		wrong = []errs.Field{{
 			Message: "must contain at least one of name, description, skills, version, documentation_url, icon_url, " +
-				"provider, public, disabled and status",
+				"provider, relay, public, quota, disabled, status and policy",
 		}}
 	}
 	if err := in.Body.check(nil, wrong...); err != nil {
@@ -184,15 +223,47 @@ func (a *api) changeAgent(ctx context.Context, c *call, in *changeAgentInput) (*
 			return nil, err
 		}
 	}
-	ctx, once, err := c.begin(ctx, edit) // not the body: its encoding lacks the status
+	// Not the body: its encoding lacks the status, and the credential must not be kept.
+	ctx, once, err := c.begin(ctx, editedAgent{
+		edit, policyOf(b.Policy.value), b.Policy.set && b.Policy.value.IsZero(), deref(remote.URL), remote.SetCredential,
+	})
 	if err != nil {
 		return nil, err
 	}
-	changed, err := a.agents.Update(ctx, c.Access, in.ID, edit)
+	var changed agent.Agent
+	if b.Relay.set {
+		changed, err = a.relays.Update(ctx, c.Access, in.ID, edit, remote)
+	} else {
+		changed, err = a.agents.Update(ctx, c.Access, in.ID, edit)
+	}
 	if err != nil {
 		return nil, err
 	}
+	a.relays.Edited(&changed)
 	out := &changeAgentOutput{Replayed: replayed(once.Replayed())}
+	out.Body, err = a.wholeAgent(ctx, c, &changed)
+	return out, err
+}
+
+const skillsOfRemote = "are those of the remote agent; leave them out"
+
+// checkNewRelay reports what is wrong with a request to register a relay.
+func (a *api) checkNewRelay(b *AgentCreation) (wrong []errs.Field) {
+	if deref(b.Relay.value.URL) == "" && len(b.Relay.broken) == 0 {
+		wrong = append(wrong, errs.Field{Path: errs.At("relay", "url"), Message: "is required"})
+	}
+	if len(b.Skills) > 0 {
+		wrong = append(wrong, errs.Field{Path: errs.At("skills"), Message: skillsOfRemote})
+	}
+	return wrong
+}
+
+func (a *api) refreshAgent(ctx context.Context, c *call, in *getAgentInput) (*agentOutput, error) {
+	changed, err := a.relays.Refresh(ctx, c.Access, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	out := &agentOutput{}
 	out.Body, err = a.wholeAgent(ctx, c, &changed)
 	return out, err
 }

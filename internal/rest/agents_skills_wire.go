@@ -189,7 +189,7 @@ func (a *api) wholeAgent(ctx context.Context, c *call, g *agent.Agent) (Agent, e
 		return Agent{}, err
 	}
 	one[0].addProfile(g)
-	return one[0], nil
+	return one[0], a.addRelay(ctx, c, g, &one[0])
 }
 
 // addProfile adds what lists of agents omit.

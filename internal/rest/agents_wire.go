@@ -28,11 +28,15 @@ type Agent struct {
 	CreatedAt    string   `json:"created_at" format:"date-time" doc:"When it was registered."`
 	UpdatedAt    string   `json:"updated_at" format:"date-time" doc:"When its entry last changed."`
 
+	Quota *AgentQuota `json:"quota,omitempty" doc:"Quota of each other org; omitted if there is none."`
+
 	SkillDetails     []AgentSkill   `json:"skill_details,omitempty" nullable:"false" doc:"Skills with more than a tag; omitted in lists."`
 	Version          string         `json:"version,omitempty" doc:"Version of the agent; omitted in lists." example:"1.4.0"`
 	DocumentationURL string         `json:"documentation_url,omitempty" doc:"URL of its documentation; omitted in lists."`
 	IconURL          string         `json:"icon_url,omitempty" doc:"URL of its icon; omitted in lists."`
 	Provider         *AgentProvider `json:"provider,omitempty" doc:"Organization that offers it; omitted in lists."`
+	Policy           *AgentPolicy   `json:"policy,omitempty" doc:"Deadline and retries of tasks whose sender gives none; absent if not set."`
+	Relay            *AgentRelay    `json:"relay,omitempty" doc:"The remote agent that does its work; omitted in lists, and for agents with workers."`
 }
 
 // TransformSchema adds the enumerations of the domain.
@@ -51,15 +55,18 @@ type AgentList struct {
 // AgentCreation is the body that registers an agent.
 type AgentCreation struct {
 	ID          string       `json:"id" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" example:"scout"`
-	Name        string       `json:"name" doc:"Display name." example:"Scout"`
+	Name        string       `json:"name,omitempty" doc:"Display name; required unless it is a relay." example:"Scout"`
 	Description *string      `json:"description,omitempty" doc:"What it does, in a sentence." example:"Finds what is slow."`
-	Skills      []skillInput `json:"skills,omitempty" nullable:"false" doc:"Skills, as tags or as objects."`
+	Skills      []skillInput `json:"skills,omitempty" nullable:"false" doc:"Skills, as tags or as objects; a relay has those of its remote agent."`
 	Public      bool         `json:"public,omitempty" doc:"Whether other orgs may see and call it." example:"false"`
+	Quota       quotaInput   `json:"quota,omitempty" doc:"How many tasks each other org may send; null for no limit."`
 
 	Version          string        `json:"version,omitempty" doc:"Version of the agent, for its card." example:"1.4.0"`
 	DocumentationURL string        `json:"documentation_url,omitempty" doc:"URL of its documentation, for its card."`
 	IconURL          string        `json:"icon_url,omitempty" doc:"URL of its icon, for its card."`
 	Provider         providerInput `json:"provider,omitempty" doc:"Organization that offers it, for its card."`
+	Policy           policyInput   `json:"policy,omitempty" doc:"Deadline and retries of tasks whose sender gives none."`
+	Relay            relayInput    `json:"relay,omitempty" doc:"Makes it a relay: a remote A2A agent does its work."`
 }
 
 // TransformSchema adds the limits of the domain.
@@ -77,12 +84,15 @@ type AgentPatch struct {
 	Skills      *[]skillInput `json:"skills,omitempty" nullable:"false" doc:"Skills, as tags or as objects; replaces all."`
 	Public      *bool         `json:"public,omitempty" doc:"Whether other orgs may see and call it."`
 	Disabled    *bool         `json:"disabled,omitempty" doc:"Disabled agents cannot be called or worked for."`
+	Quota       quotaInput    `json:"quota,omitempty" doc:"How many tasks each other org may send; null for no limit."`
 	Status      pin           `json:"status,omitempty" doc:"Pins the status; null lets it follow from the workers again."`
 
 	Version          *string      `json:"version,omitempty" doc:"A new version of the agent; empty removes it."`
 	DocumentationURL *string      `json:"documentation_url,omitempty" doc:"URL of its documentation; empty removes it."`
 	IconURL          *string      `json:"icon_url,omitempty" doc:"URL of its icon; empty removes it."`
 	Provider         providerEdit `json:"provider,omitempty" doc:"Organization that offers it; null removes it."`
+	Policy           policyInput  `json:"policy,omitempty" doc:"Deadline and retries of tasks whose sender gives none; replaces all, null removes them."`
+	Relay            relayInput   `json:"relay,omitempty" doc:"Another URL or credential of the remote agent; only for a relay."`
 }
 
 // TransformSchema adds the limits of the domain.
@@ -156,7 +166,7 @@ func agentOf(g *agent.Agent) Agent {
 	return Agent{
 		ID: g.ID, Name: g.Name, Description: g.Description, Skills: names(g.Skills),
 		Public: g.Public, Disabled: g.Disabled, Status: g.Pinned,
-		PinnedStatus: orNull(g.Pinned), URL: "/a2a/" + g.ID,
-		CreatedAt: stamp(g.CreatedAt), UpdatedAt: stamp(g.UpdatedAt),
+		PinnedStatus: orNull(g.Pinned), URL: "/a2a/" + g.ID, Quota: quotaOf(g.Quota),
+		CreatedAt: stamp(g.CreatedAt), UpdatedAt: stamp(g.UpdatedAt), Policy: policyOf(g.Policy),
 	}
 }

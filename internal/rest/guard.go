@@ -13,6 +13,7 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
 )
 
 // guard runs before an operation. It authorizes first, so that a caller without access learns
@@ -72,6 +73,24 @@ func (a *api) guardWorker(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	pass(ctx, r, &call{post: post, request: r}, next)
+}
+
+// guardSender is the guard of operations on tasks that the caller sent. Their path has no org; the
+// caller must be allowed to call the agent.
+func (a *api) guardSender(ctx huma.Context, next func(huma.Context)) {
+	r, w := humago.Unwrap(ctx)
+	to, err := a.tasks.Reach(r.Context(), httpx.CallerOf(r.Context()), r.PathValue("agent"))
+	if err == nil && !task.ValidID(r.PathValue("id")) {
+		err = errs.ErrNotFound
+	}
+	if err == nil {
+		err = checkRequest(ctx.Operation(), r)
+	}
+	if err != nil {
+		httpx.WriteError(w, r, err)
+		return
+	}
+	pass(ctx, r, &call{to: to, request: r}, next)
 }
 
 // guardSelf is the guard of operations about the caller. Any credential passes; operations that

@@ -46,7 +46,7 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	ho := o.Router()
 	ro := Options{
 		Proposals: proposal.New(o.Store.Proposals(), utcNow, newID),
-		Followups: followup.New(o.Store.Followups(), o.Store.Identity(), utcNow, newID, nil), Agents: o.Agents,
+		Followups: followup.New(o.Store.Followups(), o.Store.Identity(), utcNow, newID, nil), Agents: o.Agents, Catalogue: o.Catalogue,
 		Tasks: o.Tasks.Tasks, Workers: o.Tasks.Workers,
 		OrgAdmin:  o.OrgAdmin(),
 		Clients:   o.OAuth(),

@@ -111,6 +111,7 @@ type operation struct {
 
 	cacheable bool  // supports If-None-Match
 	worker    bool  // the caller works for the agent in the path; action is ignored
+	sender    bool  // the caller sends tasks to the agent in the path; action is ignored
 	self      bool  // concerns the caller only, any credential passes; action is ignored
 	maxBody   int64 // 0 means httpx.MaxBody
 }

@@ -33,7 +33,7 @@ var operationLinks = []link{
 	{"create-agent 201", "id=/id", "get-agent change-agent"},
 	{"create-agent 201", "agent=/id", "claim-tasks get-agent-card call-agent"},
 	{"list-agents 200", "id=/agents/0/id", "get-agent"},
-	{"list-a2a-tasks 200", "id=/tasks/0/uid", "get-a2a-task list-task-push-configs"},
+	{"list-a2a-tasks 200", "id=/tasks/0/uid", "get-a2a-task list-task-push-configs rerun-a2a-task"},
 	{"list-a2a-tasks 200", "cursor=/next_cursor", "list-a2a-tasks"},
 	{"list-push-configs 200", "id=/configs/0/task_uid push=/configs/0/id", "retry-push-config"},
 	{"list-push-configs 200", "cursor=/next_cursor", "list-push-configs"},

@@ -17,6 +17,8 @@ type OrgTask struct {
 	ContextID  string  `json:"context_id" doc:"Context that groups tasks." example:"ctx-01k5xb7d2n8f4j6s0a9g3r5w1c"`
 	State      string  `json:"state" doc:"Current state." example:"working"`
 	Attempt    int     `json:"attempt" doc:"Number of the attempt, from 1." example:"1"`
+	Attempts   int     `json:"max_attempts" doc:"Attempts at most." example:"3"`
+	Deadline   *string `json:"deadline" format:"date-time" doc:"When it fails unless it is over; null if never."`
 	CreatedAt  string  `json:"created_at" format:"date-time" doc:"When it was sent."`
 	UpdatedAt  string  `json:"updated_at" format:"date-time" doc:"When it last changed."`
 	FollowupID *string `json:"followup_id" doc:"Follow-up that it works on; null if none." example:"fup-01k5xb7d2n8f4j6s0a9g3r5w1c"`
@@ -53,7 +55,8 @@ func orgTaskOf(t *task.Task) OrgTask {
 	return OrgTask{
 		UID: t.UID, ID: t.ID, Agent: t.Agent, Sender: fullRef(t.Sender), ContextID: t.ContextID,
 		State:   string(t.State),
-		Attempt: min(t.Attempts+1, task.MaxAttempts), CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt),
+		Attempt: t.Attempt(), Attempts: t.Policy.Retries().Attempts, Deadline: stampOrNull(t.Policy.Deadline),
+		CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt),
 		FollowupID: orNull(t.FollowupID), Trace: trace.FromString(t.Trace).Parent,
 	}
 }

@@ -71,7 +71,7 @@ func (Records) Friction(f *friction.Friction) stdjson.RawMessage { return encode
 
 // Task encodes a task, without its messages and artifacts.
 func (Records) Task(t *task.Task) stdjson.RawMessage {
-	const fixed = 420
+	const fixed = 480
 	b := make([]byte, 0, fixed+len(t.ID)+len(t.ContextID))
 	b = appendText(b, `{"uid":`, t.UID)
 	b = appendText(b, `,"id":`, t.ID)
@@ -79,7 +79,13 @@ func (Records) Task(t *task.Task) stdjson.RawMessage {
 	b = appendText(b, `,"sender":`, fullRef(t.Sender))
 	b = appendText(b, `,"context_id":`, t.ContextID)
 	b = appendText(b, `,"state":`, string(t.State))
-	b = strconv.AppendInt(append(b, `,"attempt":`...), int64(min(t.Attempts+1, task.MaxAttempts)), 10)
+	b = strconv.AppendInt(append(b, `,"attempt":`...), int64(t.Attempt()), 10)
+	b = strconv.AppendInt(append(b, `,"max_attempts":`...), int64(t.Policy.Retries().Attempts), 10)
+	if b = append(b, `,"deadline":`...); t.Policy.Deadline.IsZero() {
+		b = append(b, "null"...)
+	} else {
+		b = wire.AppendTime(b, t.Policy.Deadline)
+	}
 	b = wire.AppendTime(append(b, `,"created_at":`...), t.CreatedAt)
 	b = wire.AppendTime(append(b, `,"updated_at":`...), t.UpdatedAt)
 	b = appendOrNull(b, `,"followup_id":`, t.FollowupID)

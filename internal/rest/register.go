@@ -15,6 +15,7 @@ import (
 type call struct {
 	identity.Access
 	post    dispatch.Post // of a worker's call, instead of the Access
+	to      dispatch.Call // of a sender's call, instead of the Access
 	request *http.Request
 	// response is for handlers that write their response themselves, or wait.
 	response http.ResponseWriter
@@ -32,6 +33,8 @@ func register[I, O any](a *api, op operation, handle func(context.Context, *call
 	switch {
 	case op.worker:
 		doc.Middlewares = huma.Middlewares{a.guardWorker}
+	case op.sender:
+		doc.Middlewares = huma.Middlewares{a.guardSender}
 	case op.self:
 		doc.Middlewares = huma.Middlewares{a.guardSelf(op)}
 	}

@@ -147,7 +147,7 @@ func TestTheKeyOfAReportIsKeptForTwoHours(t *testing.T) {
 }
 
 // unrepeatable operations wait for work, or send a request to a receiver each time.
-var unrepeatable = []string{"claim-tasks", "exchange-work", "ping-webhook", "redeliver-webhook"}
+var unrepeatable = []string{"claim-tasks", "exchange-work", "ping-webhook", "redeliver-webhook", "refresh-agent"}
 
 // The document lists all operations, so none can be missed.
 func TestEveryWriteTakesAnIdempotencyKey(t *testing.T) {

@@ -25,6 +25,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/relay"
 	"github.com/parley-dev/parley/internal/trace"
 	"github.com/parley-dev/parley/internal/webhook"
 )
@@ -35,6 +36,8 @@ type Options struct {
 	Followups *followup.Followups
 	Frictions *friction.Frictions
 	Agents    *agent.Registry
+	Catalogue *agent.Catalogue
+	Relays    *relay.Service
 	Tasks     *dispatch.Tasks
 	Workers   *dispatch.Workers
 	OrgAdmin  *identity.OrgAdmin
@@ -73,6 +76,8 @@ type api struct {
 	followups *followup.Followups
 	frictions *friction.Frictions
 	agents    *agent.Registry
+	catalogue *agent.Catalogue
+	relays    *relay.Service
 	tasks     *dispatch.Tasks
 	workers   *dispatch.Workers
 	admin     *identity.OrgAdmin
@@ -96,7 +101,7 @@ func Mount(rt *httpx.Router, o Options) {
 func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a := &api{
 		proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions,
-		agents: o.Agents, tasks: o.Tasks, workers: o.Workers,
+		agents: o.Agents, catalogue: o.Catalogue, relays: o.Relays, tasks: o.Tasks, workers: o.Workers,
 		admin: o.OrgAdmin, clients: o.Clients, accounts: o.Accounts, events: o.Events, webhooks: o.Webhooks,
 		router: rt, tracer: o.Tracer, publicURL: o.PublicURL,
 		keepAlive: cmp.Or(o.KeepAlive, 15*time.Second), recheck: cmp.Or(o.Recheck, 2*time.Second),
@@ -111,7 +116,9 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a.registerFollowups()
 	a.registerFriction()
 	a.registerAgents()
+	a.registerCatalogue()
 	a.registerOrgTasks()
+	a.registerReruns()
 	a.registerOrgPushes()
 	a.registerWorkers()
 	a.registerKeys()

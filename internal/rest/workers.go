@@ -43,8 +43,8 @@ func (a *api) registerWorkers() {
 		id: "claim-tasks", method: http.MethodPost, path: claimPath, tag: tagWorkers, worker: true,
 		summary: "Claim tasks",
 		description: "A long poll: returns as soon as there is a task or a direct message, and an empty claim after the " +
-			"wait. The worker holds a task until its lease expires. Then another worker gets it; after the third attempt the " +
-			"task fails. Messages are redelivered until a later claim acknowledges them." + scope,
+			"wait. The worker holds a task until its lease expires. Then another worker gets it; after the last attempt, the " +
+			"third unless its policy says otherwise, the task fails. Messages are redelivered until a later claim acknowledges them." + scope,
 	}, a.claim)
 	register(a, operation{
 		id: "report-task", method: http.MethodPost, path: leasePath, tag: tagWorkers, worker: true, maxBody: maxReport,

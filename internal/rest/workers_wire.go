@@ -46,6 +46,8 @@ type ClaimedTask struct {
 	Lease          string      `json:"lease" doc:"Lease token; required on every report." example:"lease-01k5xb7d2n8f4j6s0a9g3r5w1c-01k5xb7e3p9g5k7t1b0h4s6x2d"`
 	LeaseExpiresAt string      `json:"lease_expires_at" format:"date-time" doc:"When the lease expires, unless extended."`
 	Attempt        int         `json:"attempt" doc:"Number of the attempt, from 1." example:"1"`
+	MaxAttempts    int         `json:"max_attempts" doc:"Attempts at most. After the last one the task fails." example:"3"`
+	Deadline       string      `json:"deadline,omitempty" format:"date-time" doc:"When the task fails and its lease ends; absent if never."`
 	Sender         string      `json:"sender" doc:"Org, kind and id of the sender." example:"acme/user:ada"`
 	ContextID      string      `json:"context_id" doc:"Context that groups tasks." example:"ctx-01k5xb7d2n8f4j6s0a9g3r5w1c"`
 	Message        message     `json:"message" doc:"Latest message of the sender."`
@@ -87,7 +89,7 @@ type WorkReport struct {
 // TransformSchema adds the enumeration and limits of the domain, and descriptions.
 func (WorkReport) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "status", oneOf(task.ReportableStates), describedAs("New state of the task. All except working end the lease. "+
-		"canceled confirms that the sender canceled the task."))
+		"After failed the task may be tried again, as its policy says. canceled confirms that the sender canceled the task."))
 	property(s, "reply", describedAs("With completed and a message: the message is the whole result. "+
 		"A waiting client of A2A 0.3 or 1.0 receives the message instead of a task."))
 	property(s, "seen", describedAs("seen of the claim, or of the last response that arrived. The response then has all messages of "+
@@ -171,6 +173,11 @@ func appendAssignment(b []byte, a *dispatch.Assignment) []byte {
 	b = wire.AppendTime(b, a.Lease.ExpiresAt)
 	b = append(b, `,"attempt":`...)
 	b = strconv.AppendInt(b, int64(a.Number), 10)
+	b = append(b, `,"max_attempts":`...)
+	b = strconv.AppendInt(b, int64(t.Policy.Retries().Attempts), 10)
+	if !t.Policy.Deadline.IsZero() {
+		b = wire.AppendTime(append(b, `,"deadline":`...), t.Policy.Deadline)
+	}
 	b = append(b, `,"sender":`...)
 	b = wire.AppendString(b, fullRef(t.Sender))
 	b = append(b, `,"context_id":`...)

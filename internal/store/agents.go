@@ -33,6 +33,10 @@ func (s Agents) Create(
 	if err != nil {
 		return a, err
 	}
+	policy, err := encodePolicy(a.Policy)
+	if err != nil {
+		return a, err
+	}
 	err = s.writeOnce(ctx, &a, func(t *tx) error {
 		taken, err := t.exists(ctx, `SELECT 1 FROM agents WHERE org_id = $1 AND id = $2`, a.Org, a.ID)
 		if err != nil {
@@ -54,11 +58,14 @@ func (s Agents) Create(
 				return err
 			}
 		}
+		words := agent.WordsOf(&a)
 		t.exec(`INSERT INTO agents (id, org_id, name, description, skills, public, disabled, pinned, builtin, created_at,
-				updated_at, public_name, profile)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+				updated_at, public_name, profile, policy, quota_tasks, quota_per, words_names, words_text, words_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $11)`,
 			a.ID, a.Org, a.Name, a.Description, string(skills), flag(a.Public), flag(a.Disabled), a.Pinned, a.Builtin,
-			micros(a.CreatedAt), micros(a.UpdatedAt), flag(a.PublicName), profile)
+			micros(a.CreatedAt), micros(a.UpdatedAt), flag(a.PublicName), profile, policy, a.Quota.Tasks,
+			string(a.Quota.Per), words.Names, words.Text)
+		t.putRelay(&a)
 		t.audit(e)
 		t.emitFor(&e, a.Org, event.AgentRegistered, agentSubject(a.ID), event.Members,
 			t.hooks.records.Agent(&a, statusOf(&a, dispatch.Load{})))
@@ -100,9 +107,15 @@ func (s Agents) Update(
 		if found[0].Profile, err = profileOf(ctx, t, org, id); err != nil {
 			return err
 		}
+		if found[0].Relay, err = t.relayOf(ctx, &found[0]); err != nil {
+			return err
+		}
 		var entries []identity.AuditEntry
 		if out, entries, err = edit(found[0]); err != nil {
 			return err
+		}
+		if out.Relay != found[0].Relay {
+			t.putRelay(&out)
 		}
 		if out.PublicName && !found[0].PublicName {
 			if err := t.takePublicName(ctx, &out, l); err != nil {
@@ -117,11 +130,18 @@ func (s Agents) Update(
 		if err != nil {
 			return err
 		}
+		policy, err := encodePolicy(out.Policy)
+		if err != nil {
+			return err
+		}
+		words := agent.WordsOf(&out)
 		t.exec(`UPDATE agents SET name = $3, description = $4, skills = $5, public = $6, disabled = $7, pinned = $8,
-				updated_at = $9, public_name = $10, profile = $11
+				updated_at = $9, public_name = $10, profile = $11, policy = $12, quota_tasks = $13, quota_per = $14,
+				words_names = $15, words_text = $16, words_at = $9
 			WHERE id = $1 AND org_id = $2`,
 			id, org, out.Name, out.Description, string(skills), flag(out.Public), flag(out.Disabled), out.Pinned,
-			micros(out.UpdatedAt), flag(out.PublicName), profile)
+			micros(out.UpdatedAt), flag(out.PublicName), profile, policy, out.Quota.Tasks, string(out.Quota.Per),
+			words.Names, words.Text)
 		t.exec(`UPDATE principals SET name = $3, disabled = $4 WHERE org_id = $1 AND kind = 'agent' AND id = $2`,
 			org, id, out.Name, flag(out.Disabled))
 		t.newEpoch(org)
@@ -180,25 +200,36 @@ func (s Agents) IDs(ctx context.Context, org string) ([]string, error) {
 }
 
 const agentColumns = `id, org_id, name, description, skills, public, public_name, disabled, pinned, builtin,
-	created_at, updated_at`
+	created_at, updated_at, policy, quota_tasks, quota_per`
 
 func agentsWhere(ctx context.Context, q reader, where string, args ...any) ([]agent.Agent, error) {
 	list := []agent.Agent{}
 	err := each(ctx, q, func(r rows) error {
-		var a agent.Agent
-		var skills string
-		var public, name, disabled, created, updated int64
-		if err := r.Scan(&a.ID, &a.Org, &a.Name, &a.Description, &skills, &public, &name, &disabled, &a.Pinned, &a.Builtin,
-			&created, &updated); err != nil {
-			return err
-		}
-		if err := json.Unmarshal([]byte(skills), &a.Skills); err != nil {
-			return fmt.Errorf("decode the skills of %s: %w", a.ID, err)
-		}
-		a.Public, a.PublicName, a.Disabled = public != 0, name != 0, disabled != 0
-		a.CreatedAt, a.UpdatedAt = fromMicros(created), fromMicros(updated)
+		a, err := scanAgent(r)
 		list = append(list, a)
-		return nil
+		return err
 	}, `SELECT `+agentColumns+` FROM agents WHERE `+where, args...)
 	return list, err
+}
+
+// scanAgent scans the agentColumns, and further columns into more.
+func scanAgent(r rows, more ...any) (agent.Agent, error) {
+	var a agent.Agent
+	var skills, policy, per string
+	var public, name, disabled, created, updated int64
+	dest := []any{
+		&a.ID, &a.Org, &a.Name, &a.Description, &skills, &public, &name, &disabled, &a.Pinned, &a.Builtin,
+		&created, &updated, &policy, &a.Quota.Tasks, &per,
+	}
+	if err := r.Scan(append(dest, more...)...); err != nil {
+		return a, err
+	}
+	if err := json.Unmarshal([]byte(skills), &a.Skills); err != nil {
+		return a, fmt.Errorf("decode the skills of %s: %w", a.ID, err)
+	}
+	a.Public, a.PublicName, a.Disabled = public != 0, name != 0, disabled != 0
+	a.CreatedAt, a.UpdatedAt, a.Quota.Per = fromMicros(created), fromMicros(updated), agent.Period(per)
+	var err error
+	a.Policy, err = decodePolicy(policy)
+	return a, err
 }

@@ -45,7 +45,7 @@ func BenchmarkTask(b *testing.B) {
 				Stores: s.DispatchStores(), Directory: everybody{}, Now: func() time.Time { return time.Now().UTC() }, Node: "here",
 				NewID: func(prefix string) string { return fmt.Sprintf("%s%026d", prefix, ids.Add(1)) },
 			})
-			tasks.Host(dispatch.Target{ID: "echo", Org: "main"}, dispatch.Echo{})
+			tasks.Host(dispatch.Target{ID: "echo", Org: "main"}, dispatch.Echo{}, dispatch.Hosting{})
 			ctx, cancel := context.WithCancel(context.Background())
 			ran := make(chan struct{})
 			go func() { tasks.Run(ctx); close(ran) }()

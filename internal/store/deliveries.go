@@ -13,6 +13,7 @@ import (
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/idempotency"
+	"github.com/parley-dev/parley/internal/secret"
 )
 
 // Deliveries stores the progress of push configurations. Each one is a subscription to a
@@ -153,6 +154,13 @@ func (ds Deliveries) claim(
 		row.fill()
 		sub.DueAt = ds.clockOr(fromMicros(clock)).Add(length).Truncate(time.Microsecond)
 		sub.ClaimedUntil = sub.DueAt
+		purpose := secret.Purpose("push_configs", k.Org, k.Topic, k.ID)
+		if err := x.hooks.unsealAll(purpose, &sub.Token, &sub.Credentials); err != nil {
+			// Others must not wait for it. It is tried again when a claim would end.
+			x.exec(`UPDATE push_configs SET due_at = $4, last_error = $5 WHERE org_id = $1 AND uid = $2 AND id = $3`,
+				k.Org, k.Topic, k.ID, micros(sub.DueAt), delivery.ErrorText(err))
+			return nil
+		}
 		x.exec(`UPDATE push_configs SET due_at = $4, claimed_until = $4, claimed_by = $5
 			WHERE org_id = $1 AND uid = $2 AND id = $3`, k.Org, k.Topic, k.ID, micros(sub.DueAt), ds.claimer)
 		*out = append(*out, sub)

@@ -62,13 +62,16 @@ type dialect struct {
 	unindexed func(column string) string
 	// by forces an index, where the engine supports that.
 	by func(index string) string
-	// within returns query with these columns, one of which is data, in the same order. An
-	// engine that always sends all rows omits those that exceed so many bytes of data, but
-	// never the first. With other engines the reader stops by itself.
+	// within returns query, which has these columns and then data, in the same order. An engine
+	// that always sends all rows omits those that exceed so many bytes of data, but never the
+	// first; the first omitted row is sent with empty data. With other engines the reader stops
+	// by itself.
 	within func(columns, query, order string, bytes int64) string
 
 	// contains is the condition that the column contains text, which has no quotes.
 	contains func(column, text string) string
+	// position is the function that finds a text in another, in this order: text, sought.
+	position string
 
 	// packText is the text of a row of events.
 	packText string
@@ -115,6 +118,7 @@ var sqliteDialect = dialect{
 	unindexed: func(column string) string { return "+" + column },
 	by:        func(index string) string { return " INDEXED BY " + index },
 	within:    func(_, query, _ string, _ int64) string { return query },
+	position:  "instr",
 	contains:  func(column, text string) string { return "instr(" + column + ", '" + text + "') > 0" },
 
 	addSubjects: `INSERT INTO event_subjects (org_id, subject, last_seq)
@@ -168,11 +172,14 @@ var postgresDialect = dialect{
 	by:        func(string) string { return "" },
 	// PostgreSQL knows the length of a large value without reading it.
 	within: func(columns, query, order string, bytes int64) string {
-		return fmt.Sprintf(`SELECT %[1]s FROM (
-			SELECT *, sum(octet_length(data)) OVER (ORDER BY %[3]s) AS upto FROM (%[2]s) listed
-		) summed WHERE upto <= %[4]d OR upto = octet_length(data) ORDER BY %[3]s`, columns, query, order, bytes)
+		return fmt.Sprintf(`SELECT %[1]s, CASE WHEN upto <= %[4]d OR upto = bytes THEN data ELSE '' END AS data FROM (
+			SELECT *, octet_length(data) AS bytes, sum(octet_length(data)) OVER (ORDER BY %[3]s) AS upto,
+				row_number() OVER (ORDER BY %[3]s) AS place
+			FROM (%[2]s) listed
+		) summed WHERE upto - bytes <= %[4]d OR place = 2 ORDER BY %[3]s`, columns, query, order, bytes)
 	},
 
+	position: "strpos",
 	contains: func(column, text string) string { return "strpos(" + column + ", '" + text + "') > 0" },
 
 	packText:   "data",

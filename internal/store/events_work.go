@@ -138,8 +138,8 @@ func actorOf(c *task.Change) string {
 		return actorIn(t.Org, c.CanceledBy)
 	case t.State == task.Canceled:
 		return senderOf(t)
-	case len(c.Events) > 0 && c.Events[len(c.Events)-1].Ended == task.LeaseExpired:
-		return event.System // the agent's worker was lost
+	case c.System:
+		return event.System
 	}
 	return identity.Principal{Kind: identity.Agent, ID: t.Agent}.Ref()
 }

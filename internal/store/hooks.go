@@ -12,6 +12,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/secret"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/webhook"
 )
@@ -35,17 +36,18 @@ type Records interface {
 // hooks are what the engines call in and after a write.
 type hooks struct {
 	records  Records
+	keys     *secret.Keyring
 	outcomes time.Duration // how long the outcome of an idempotency key is kept
 	revoked  func(org string)
 	awaiting func([]awaited)                  // see searchIndex.added
 	events   atomic.Pointer[func(org string)] // PostgreSQL's numberer runs already when it is set
 }
 
-func newHooks(r Records) *hooks {
+func newHooks(r Records, keys *secret.Keyring) *hooks {
 	if r == nil {
 		r = noRecords{}
 	}
-	h := &hooks{records: r, revoked: func(string) {}, awaiting: func([]awaited) {}}
+	h := &hooks{records: r, keys: keys, revoked: func(string) {}, awaiting: func([]awaited) {}}
 	h.onEvents(func(string) {})
 	return h
 }

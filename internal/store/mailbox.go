@@ -50,8 +50,8 @@ func (mb Mailbox) Put(ctx context.Context, m dispatch.DirectMessage, l dispatch.
 func (mb Mailbox) List(ctx context.Context, org, agent string, b dispatch.Batch) ([]dispatch.DirectMessage, error) {
 	var out []dispatch.DirectMessage
 	size := int64(0)
-	const columns = `id, sender_org, sender, at, data`
-	query := `SELECT ` + columns + ` FROM messages WHERE org_id = $1 AND agent_id = $2 ORDER BY id LIMIT $3`
+	const columns = `id, sender_org, sender, at`
+	query := `SELECT ` + columns + `, data FROM messages WHERE org_id = $1 AND agent_id = $2 ORDER BY id LIMIT $3`
 	if b.Bytes > 0 {
 		query = mb.d.within(columns, query, "id", b.Bytes)
 	}
@@ -62,7 +62,7 @@ func (mb Mailbox) List(ctx context.Context, org, agent string, b dispatch.Batch)
 		if err := r.Scan(&m.ID, &m.From.Org, &sender, &at, &data); err != nil {
 			return err
 		}
-		if size += int64(len(data)); b.Bytes > 0 && size > b.Bytes && len(out) > 0 {
+		if size += int64(len(data)); data == "" || b.Bytes > 0 && size > b.Bytes && len(out) > 0 {
 			return errEnough
 		}
 		kind, id, _ := strings.Cut(sender, ":")

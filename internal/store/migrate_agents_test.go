@@ -71,7 +71,7 @@ func TestAgentsOfOlderStoresKeepTheirIDs(t *testing.T) {
 				t.Errorf("create %+v = %v, want code %q", c, err, c.code)
 			}
 		}
-		if got, want := s.agentIndexes(t), []string{"agents_online", "agents_public", "agents_public_name"}; !slices.Equal(got, want) {
+		if got, want := s.agentIndexes(t), []string{"agents_online", "agents_public", "agents_public_name", "agents_words_old"}; !slices.Equal(got, want) {
 			t.Errorf("indexes %q, want %q", got, want)
 		}
 	})

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"time"
+
+	"github.com/parley-dev/parley/internal/secret"
 )
 
 // Node is a server that uses a store.
@@ -13,6 +16,7 @@ type Node struct {
 	Host    string
 	Version string
 	Schema  int           // the newest that it supports; 0 if unknown
+	Keys    []string      // ids of its keys for secrets; it encrypts with the first
 	Seen    time.Duration // time since its last beat; 0 if it is certainly alive
 }
 
@@ -45,12 +49,14 @@ func (d *dialect) register(m migrator, o Options, schema int) error {
 	if d.makeNodes == "" {
 		return nil
 	}
-	return m.exec(insertNode, o.Node, host(), o.Version, schema)
+	return m.exec(insertNode, o.Node, host(), o.Version, schema, keyIDs(o.Keys))
 }
 
-const insertNode = `INSERT INTO nodes (id, host, version, schema_number, seen_at)
-	VALUES ($1, $2, $3, $4, ` + postgresClock + `)
-	ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at`
+const insertNode = `INSERT INTO nodes (id, host, version, schema_number, keys, seen_at)
+	VALUES ($1, $2, $3, $4, $5, ` + postgresClock + `)
+	ON CONFLICT (id) DO UPDATE SET keys = excluded.keys, seen_at = excluded.seen_at`
+
+func keyIDs(k *secret.Keyring) string { return strings.Join(k.Keys().IDs(), " ") }
 
 func host() string {
 	name, err := os.Hostname()
@@ -76,7 +82,7 @@ func (s *Store) Beat(ctx context.Context) ([]Step, error) {
 		return steps, err
 	}
 	return steps, s.eng.write(ctx, func(t *tx) error {
-		t.exec(insertNode, s.node, host(), s.version, s.fence.known)
+		t.exec(insertNode, s.node, host(), s.version, s.fence.known, keyIDs(s.hooks.keys))
 		t.exec(`DELETE FROM nodes WHERE seen_at < `+postgresClock+` - $1`, sweepNodes.Microseconds())
 		return nil
 	})
@@ -94,6 +100,27 @@ func (s *Store) leave() {
 		t.exec(`DELETE FROM nodes WHERE id = $1`, s.node)
 		return nil
 	})
+}
+
+// Nodes returns the servers of a PostgreSQL store that are alive.
+func (s *Store) Nodes(ctx context.Context) ([]Node, error) {
+	if s.d.makeNodes == "" {
+		return nil, nil
+	}
+	var out []Node
+	err := each(ctx, s.eng, func(rs rows) error {
+		var n Node
+		var keys string
+		var ago int64
+		err := rs.Scan(&n.ID, &n.Host, &n.Version, &n.Schema, &keys, &ago)
+		n.Keys = strings.Fields(keys)
+		n.Seen = time.Duration(ago) * time.Microsecond
+		out = append(out, n)
+		return err
+	}, `SELECT id, host, version, schema_number, keys, ago FROM
+			(SELECT id, host, version, schema_number, keys, `+postgresClock+` - seen_at AS ago FROM nodes) n
+		WHERE ago < $1 ORDER BY host, id`, aliveFor.Microseconds())
+	return out, err
 }
 
 // aliveNodes returns the nodes that do not support a schema.

@@ -11,9 +11,10 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// moreSchema holds migrations beyond the released ones. Only builds for the test of rolling
-// upgrades set it; see migrate_upgradetest.go.
-var moreSchema []schemaFile
+// moreSchema holds migrations beyond the released ones: of each a form feed, the line of its name,
+// and its text. Only the linker sets it, for the builds that act as newer versions in the test of rolling
+// upgrades; see e2e/upgrade_test.go.
+var moreSchema string
 
 // schemaFile is the text of one migration. Its first line says whether programs that do not
 // know the migration may continue to use the store:
@@ -53,7 +54,11 @@ func schemaFiles() ([]schemaFile, error) {
 		}
 		out = append(out, schemaFile{strings.TrimPrefix(name, "migrations/"), string(text)})
 	}
-	return append(out, moreSchema...), nil
+	for _, more := range strings.Split(moreSchema, "\f")[1:] {
+		name, text, _ := strings.Cut(more, "\n")
+		out = append(out, schemaFile{name, text})
+	}
+	return out, nil
 }
 
 // migrations parses the files for this engine. Their order gives their numbers.

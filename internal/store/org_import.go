@@ -170,6 +170,9 @@ func (im *orgImport) prepare(ctx context.Context) (err error) {
 	if err := im.hideBuiltin(ctx, conn); err != nil {
 		return err
 	}
+	if err := im.seal(ctx, conn); err != nil {
+		return err
+	}
 	return conn.exec("COMMIT")
 }
 

@@ -2,11 +2,13 @@ package store
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/pgtest"
@@ -110,6 +112,21 @@ func TestDeleteRemovesLateRows(t *testing.T) {
 		}
 		if err := s.delete(func(string, int64) {}); errs.KindOf(err) != errs.NotFound {
 			s.Errorf("deleted again: %v, want that it is not found", err)
+		}
+	})
+}
+
+// An agent that runs in a server is seen every few seconds, also after its org was deleted.
+func TestDeletedOrgHasNoWorkers(t *testing.T) {
+	onBothEngines(t, func(s lateStore) {
+		s.create("acme")
+		s.mustDelete()
+		w := dispatch.Worker{Org: "acme", Agent: "bot", Name: "node-1", Capacity: 1, SeenAt: time.Now()}
+		if err := errors.Join(s.Workers().See(s.Context(), w, 10), s.Workers().SeeAgain(s.Context(), w)); err != nil {
+			s.Error(err)
+		}
+		if left := s.list(`SELECT name FROM workers`); left != "" {
+			s.Errorf("the worker %s was stored", left)
 		}
 	})
 }

@@ -41,6 +41,8 @@ var orgTables = map[string]orgRows{
 	"principals":   {of: ofOrg, last: true},
 	"agents":       {of: ofOrg, last: true},
 	"workers":      {of: ofOrg, last: true},
+	"relays":       {of: ofOrg, last: true},
+	"relay_tasks":  {of: ofOrg, last: true},
 	"org_settings": {of: ofOrg, last: true},
 	"event_heads":  {of: ofOrg, last: true},
 
@@ -58,7 +60,7 @@ var orgTables = map[string]orgRows{
 	"messages":         {of: ofOrg},
 	// A task belongs to the org of its agent, not to that of its sender.
 	"task_events": {of: ofOrg},
-	"tasks":       {of: ofOrg, active: "(queued = 1 OR lease_expires > 0)"},
+	"tasks":       {of: ofOrg, active: "(queued = 1 OR lease_expires > 0 OR wake_at > 0)"},
 
 	"keys":       {of: ofOrg, secret: true, last: true},
 	"passwords":  {of: ofOrg, secret: true, last: true},
@@ -93,6 +95,7 @@ var orgTables = map[string]orgRows{
 	"search_segments":   {of: ofOrg, stays: searchStays},
 	"search_pages":      {of: ofOrg, stays: searchStays},
 	"search_waiting":    {of: ofOrg, stays: searchStays},
+	"agent_usage":       {of: "(org_id = $1 OR caller_org = $1)", stays: "counts calls of a short time, also those of other orgs"},
 	"data_versions":     {of: ofOrg, stays: "tells nodes that lists have changed"},
 	"events_new":        {of: ofOrg, stays: "exported with the events, with numbers"},
 	"schema_migrations": {stays: "describes the database"},
@@ -122,7 +125,8 @@ const (
 	settingImporting = "org.importing"
 )
 
-// WriteOrg writes the rows of one org, as Write does. An unknown org is NotFound.
+// WriteOrg writes the rows of one org, as Write does, but with secrets that are not encrypted: the org
+// may move to a store with other keys. An unknown org is NotFound.
 func (s *Snapshot) WriteOrg(
 	ctx context.Context, w *backup.Writer, org string, secrets bool, progress func(table string, rows int64),
 ) error {
@@ -139,7 +143,7 @@ func (s *Snapshot) WriteOrg(
 		if r.leaves(secrets) {
 			where, args = "1 = 0", nil // its line is there, because a restore needs all tables
 		}
-		if err := s.writeTable(ctx, w, &t, progress, s.form.queryWhere(&t, where, orgValues), args...); err != nil {
+		if err := s.writeTable(ctx, w, &t, s.unsealer(&t, secrets), progress, s.form.queryWhere(&t, where, orgValues), args...); err != nil {
 			return fmt.Errorf("read the table %s: %w", t.name, err)
 		}
 	}

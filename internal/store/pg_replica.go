@@ -17,6 +17,9 @@ const (
 	// maxLag is how old the data of a replica may be. A node tells the time about every second, so the
 	// lag that is measured can be larger by as much.
 	maxLag = 5 * time.Second
+	// maxReplicaSkew is how far the replica's clock may be behind that of the database: it would hide as much of
+	// the lag.
+	maxReplicaSkew = time.Second
 )
 
 // replica serves reads that may be stale from a copy of the database that follows it, while it follows closely. At
@@ -117,14 +120,14 @@ func (r *replica) look(ctx context.Context, conn *pgx.Conn) *pgx.Conn {
 
 func (r *replica) judge(lag int64, err error) {
 	r.lag.Store(lag)
-	usable := err == nil && lag <= (maxLag+replicaEvery).Microseconds()
+	usable := err == nil && lag <= (maxLag+replicaEvery).Microseconds() && lag >= -maxReplicaSkew.Microseconds()
 	switch was := r.usable.Swap(usable); {
 	case usable && !was:
 		r.log.Info("reads that may be stale use the replica", "lag", time.Duration(lag)*time.Microsecond)
 	case was && err != nil:
 		r.log.Warn("the replica cannot be used; all reads use the database itself", "error", err)
 	case was && !usable:
-		r.log.Warn("the replica is too far behind; all reads use the database itself", "lag", time.Duration(lag)*time.Microsecond)
+		r.log.Warn("the replica, or its clock, is too far behind; all reads use the database itself", "lag", time.Duration(lag)*time.Microsecond)
 	}
 }
 

@@ -5,6 +5,7 @@ package store
 import (
 	"context"
 	"io"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -81,5 +82,18 @@ func backUpFrom(t *testing.T, url string) {
 	}
 	if err := snapshot.Write(t.Context(), w, func(string, int64) {}); err != nil {
 		t.Errorf("back up a replica: %v", err)
+	}
+}
+
+// A replica is used only if its data is known to be fresh. A clock that is behind hides the lag.
+func TestReplicaIsJudgedByItsLag(t *testing.T) {
+	t.Parallel()
+	for lag, want := range map[time.Duration]bool{
+		0: true, 4 * time.Second: true, 7 * time.Second: false, -500 * time.Millisecond: true, -2 * time.Second: false,
+	} {
+		r := &replica{log: slog.New(slog.DiscardHandler)}
+		if r.judge(lag.Microseconds(), nil); r.usable.Load() != want {
+			t.Errorf("with a lag of %s it is usable: %v, want %v", lag, r.usable.Load(), want)
+		}
 	}
 }

@@ -41,7 +41,7 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 	}{
 		"live tasks": {
 			func() error { _, err := s.Tasks().CountLive(t.Context(), who, 10); return err },
-			[]string{"SCAN tasks USING INDEX tasks_queue", "tasks_leases", "tasks_asking (sender_org=? AND sender=?)"},
+			[]string{"SCAN tasks USING INDEX tasks_queue", "tasks_leases", "tasks_wake", "tasks_asking (sender_org=? AND sender=?)"},
 			true,
 		},
 		"stored tasks": {

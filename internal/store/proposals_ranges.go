@@ -55,9 +55,15 @@ func (q *listQuery) index(who string) string {
 }
 
 // few reports whether a list by votes has so few rows of its priority that sorting them is the
-// cheapest plan. For more rows it is cheaper to walk the index of votes and skip other priorities.
+// cheapest plan. For more rows it is cheaper to walk the index of votes and skip other priorities: most
+// of its ranges have enough of them. The index of rows with evidence has fewer ranges, so that is
+// cheaper even for fewer rows.
 func (q *listQuery) few() bool {
-	return q.f.Sort == proposal.SortVotes && q.f.Priority != "" && q.reach <= manyRows
+	most := int64(manyRows)
+	if q.f.Evidence == proposal.WithEvidence {
+		most = manyRows / 4
+	}
+	return q.f.Sort == proposal.SortVotes && q.f.Priority != "" && q.reach <= most
 }
 
 // walked returns the filter of the rows that the list reads in its index, and whether it is wider

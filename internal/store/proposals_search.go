@@ -166,7 +166,7 @@ func (m *matched) walkVotes(ctx context.Context, f proposal.Filter, ids []string
 	if walk > matches || f.Priority != "" || f.Evidence != "" || f.Fingerprint != "" {
 		return nil, false, nil
 	}
-	f.Offset, f.Limit = 0, 1<<bits.Len64(uint64(walk)) // at most twice proposal.MaxFound; few statements to prepare
+	f.Offset, f.Limit = 0, rounded(walk)
 	q := newListQuery(m.index.d, f, docs)
 	sql := `SELECT k.score, k.id FROM (` + q.keys(q.ranges()) + `) k`
 	if hits, err = m.scores(ctx, sql, q.args...); err != nil {
@@ -181,6 +181,13 @@ func (m *matched) walkVotes(ctx context.Context, f proposal.Filter, ids []string
 		return nil, false, nil
 	}
 	return hits[skip:want], true, nil
+}
+
+// rounded rounds a positive number up to one of few, so that there are few statements to prepare. The
+// result is at most an eighth larger, or one.
+func rounded(n int64) int {
+	step := int64(1) << max(0, bits.Len64(uint64(n))-4) // n is positive
+	return int((n/step + 1) * step)
 }
 
 // scores reads pairs of a score and an id.

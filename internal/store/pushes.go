@@ -8,6 +8,7 @@ import (
 	"github.com/parley-dev/parley/internal/delivery"
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/secret"
 	"github.com/parley-dev/parley/internal/task"
 )
 
@@ -22,17 +23,37 @@ const insertPush = `INSERT INTO push_configs (org_id, uid, id, url, receiver, to
 		created_at, sender_org, sender, cursor, head, state, due_at)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, `
 
-func pushArgs(t *task.Task, p *task.PushConfig) []any {
+// sealedPush is what is stored for the secrets of a configuration.
+type sealedPush struct{ token, credentials string }
+
+func (h *hooks) sealPush(t *task.Task, p *task.PushConfig) (out sealedPush, err error) {
+	purpose := secret.Purpose("push_configs", t.Org, t.UID, p.ID)
+	if out.token, err = h.seal(purpose, p.Token); err == nil {
+		out.credentials, err = h.seal(purpose, p.Credentials)
+	}
+	return out, err
+}
+
+func (h *hooks) unsealPush(p *dispatch.Push) error {
+	return h.unsealAll(secret.Purpose("push_configs", p.Org, p.UID, p.ID), &p.Token, &p.Credentials)
+}
+
+func pushArgs(t *task.Task, p *task.PushConfig, s sealedPush) []any {
 	return []any{
-		t.Org, t.UID, p.ID, p.URL, p.Receiver(), p.Token, p.Scheme, p.Credentials, string(p.Form), micros(p.CreatedAt),
+		t.Org, t.UID, p.ID, p.URL, p.Receiver(), s.token, p.Scheme, s.credentials, string(p.Form), micros(p.CreatedAt),
 		t.Sender.Org, t.Sender.Ref(),
 	}
 }
 
 // insertPush queues the first configuration of a new task. All events of the task are due.
-func (x *tx) insertPush(t *task.Task, p *task.PushConfig) {
+func (x *tx) insertPush(t *task.Task, p *task.PushConfig) error {
+	sealed, err := x.hooks.sealPush(t, p)
+	if err != nil {
+		return err
+	}
 	due, arg := x.d.leaseUntil("$14", time.Microsecond, t.CreatedAt)
-	x.exec(insertPush+`0, $13, 'active', `+due+`)`, append(pushArgs(t, p), t.Seq, arg)...)
+	x.exec(insertPush+`0, $13, 'active', `+due+`)`, append(pushArgs(t, p, sealed), t.Seq, arg)...)
+	return nil
 }
 
 // pushChange queues the effects of a change on the configurations of the task: they become due
@@ -73,6 +94,10 @@ func (x *tx) setPush(ctx context.Context, cur *task.Current, c *task.Change) err
 	if err != nil {
 		return err
 	}
+	sealed, err := x.hooks.sealPush(t, &p)
+	if err != nil {
+		return err
+	}
 	if !found {
 		if n >= task.MaxPushes {
 			return task.ErrPushLimit
@@ -88,11 +113,12 @@ func (x *tx) setPush(ctx context.Context, cur *task.Current, c *task.Change) err
 		if err := guard(c, task.PushSet{New: true, Replay: due > 0 && len(c.Events) == 0}); err != nil {
 			return err
 		}
-		x.exec(insertPush+`$13, $14, 'active', $15)`, append(pushArgs(t, &p), cursor, t.Seq, due)...)
+		x.exec(insertPush+`$13, $14, 'active', $15)`, append(pushArgs(t, &p, sealed), cursor, t.Seq, due)...)
 		return nil
 	}
 	p.CreatedAt = old.CreatedAt
-	if was := old.PushConfig; was.URL == p.URL && was.Token == p.Token && was.Scheme == p.Scheme &&
+	readable := x.hooks.unsealPush(&old) == nil // otherwise it is replaced
+	if was := old.PushConfig; readable && was.URL == p.URL && was.Token == p.Token && was.Scheme == p.Scheme &&
 		was.Credentials == p.Credentials && was.Form == p.Form && old.State != delivery.Dead {
 		return nil
 	}
@@ -109,7 +135,7 @@ func (x *tx) setPush(ctx context.Context, cur *task.Current, c *task.Change) err
 	x.exec(`UPDATE push_configs SET url = $4, receiver = $5, token = $6, scheme = $7, credentials = $8, form = $9,
 			state = $10, due_at = $11, claimed_until = 0, claimed_by = '', attempts = 0, last_error = ''
 		WHERE org_id = $1 AND uid = $2 AND id = $3`,
-		t.Org, t.UID, p.ID, p.URL, p.Receiver(), p.Token, p.Scheme, p.Credentials, string(p.Form), string(state), due)
+		t.Org, t.UID, p.ID, p.URL, p.Receiver(), sealed.token, p.Scheme, sealed.credentials, string(p.Form), string(state), due)
 	return nil
 }
 
@@ -123,7 +149,8 @@ func guard(c *task.Change, set task.PushSet) error {
 
 const pushColumns = `org_id, uid, id, url, token, scheme, credentials, form, created_at, sender_org, ` + progressColumns
 
-// scanPush reads pushColumns and the columns after them.
+// scanPush reads pushColumns and the columns after them. The secrets are as they are stored; see
+// unsealPush.
 func scanPush(r rows, more ...any) (dispatch.Push, error) {
 	var p dispatch.Push
 	var form string
@@ -148,6 +175,9 @@ func (ps Pushes) list(ctx context.Context, more string, args ...any) ([]dispatch
 	err := each(ctx, ps.eng, func(r rows) error {
 		var id string
 		p, err := scanPush(r, &id)
+		if err == nil {
+			err = ps.hooks.unsealPush(&p)
+		}
 		p.TaskID = id
 		out = append(out, p)
 		return err

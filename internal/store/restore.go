@@ -99,7 +99,20 @@ func (r *restore) all(ctx context.Context, to target, form *copyForm) error {
 	if len(left) > 0 {
 		return fmt.Errorf("the back-up lacks tables: %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 	}
-	return nil
+	return r.await(to)
+}
+
+// await queues all proposals for the text index, which a back-up does not have. It belongs to the same
+// transaction: a server may use the store right after it.
+func (r *restore) await(to target) error {
+	const firstIndex, firstPacks = 28, 30 // schemas
+	switch n := len(r.schema); {
+	case n < firstIndex:
+		return nil // the migration does it
+	case n < firstPacks:
+		return to.exec(`INSERT INTO search_waiting (org_id, proposal_id, changed) SELECT org_id, id, 0 FROM proposals ORDER BY id`)
+	}
+	return to.exec(awaitProposals + ` ORDER BY id`)
 }
 
 // one copies one table.

@@ -50,12 +50,11 @@ func (r *restore) intoSQLite(ctx context.Context, o Options) (err error) {
 	return finishRestore(ctx, o)
 }
 
-// finishRestore applies the migrations that the back-up did not have, and queues all proposals for the
-// text index. If it fails, the rows are there.
+// finishRestore applies the migrations that the back-up did not have. If it fails, the rows are there.
 func finishRestore(ctx context.Context, o Options) error {
 	s, err := Open(ctx, o)
 	if err == nil {
-		err = errors.Join(s.awaitAll(ctx), s.Close())
+		err = s.Close()
 	}
 	if err != nil {
 		return fmt.Errorf("all rows were restored, but the store is not ready yet; run \"parley migrate\" on it (%w)", err)

@@ -99,18 +99,6 @@ func unpackIDs(packed string) []string { return strings.Fields(packed) }
 // awaitProposals queues proposals that no segment has.
 const awaitProposals = `INSERT INTO search_waiting (org_id, proposals, n, changed) SELECT org_id, id, 1, 0 FROM proposals`
 
-// awaitAll queues all proposals of a store that was restored, unless a migration has done it.
-func (s *Store) awaitAll(ctx context.Context) error {
-	return s.eng.write(ctx, func(t *tx) error {
-		n := 0
-		queued, err := one(ctx, t, []any{&n}, `SELECT 1 FROM search_waiting UNION ALL SELECT 1 FROM search_segments LIMIT 1`)
-		if err == nil && !queued {
-			t.exec(awaitProposals + ` ORDER BY id`)
-		}
-		return err
-	})
-}
-
 // added is called after a commit with the proposals that it has queued.
 func (x *searchIndex) added(list []awaited) {
 	if len(list) == 0 {

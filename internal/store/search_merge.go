@@ -15,8 +15,10 @@ const (
 	mergeWidth = 8
 	// largeSegment is the number of documents from which two segments that fit into one become one.
 	largeSegment = textindex.MaxDocs / 4
-	// mergeBytes limits a merged segment: texts can have very many words.
+	// mergeBytes limits a merged segment: texts can have very many words. largeBytes is the size from
+	// which a segment counts as large, whatever the number of its documents.
 	mergeBytes = 32 << 20
+	largeBytes = mergeBytes / 4
 	// keepReplaced is how long the pages of a replaced segment are kept for the searches that use it.
 	keepReplaced = time.Minute
 	sweepPages   = 64 // deleted in one write
@@ -70,7 +72,7 @@ func (s *segmentRow) tier() int {
 	for n := s.alive(); n > 16; n /= mergeWidth {
 		tier++
 	}
-	if s.alive() >= largeSegment {
+	if s.alive() >= largeSegment || s.bytes >= largeBytes {
 		tier = topTier
 	}
 	return tier
@@ -78,17 +80,16 @@ func (s *segmentRow) tier() int {
 
 func (s *segmentRow) alive() int { return s.docs - s.deadDocs }
 
-// fitting returns the first segments that fit into one.
-func fitting(list []segmentRow) []segmentRow {
+// fitting returns segments that fit into one.
+func fitting(list []segmentRow) (group []segmentRow) {
 	docs, bytes := 0, int64(0)
 	for i := range list {
-		docs += list[i].alive()
-		bytes += list[i].bytes
-		if docs > textindex.MaxDocs || bytes > mergeBytes {
-			return list[:i]
+		n, size := docs+list[i].alive(), bytes+list[i].bytes
+		if n <= textindex.MaxDocs && size <= mergeBytes {
+			docs, bytes, group = n, size, append(group, list[i])
 		}
 	}
-	return list
+	return group
 }
 
 // merge replaces segments by one.

@@ -14,6 +14,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/parley-dev/parley/internal/backup"
+	"github.com/parley-dev/parley/internal/secret"
 )
 
 // Snapshot is a whole store as of one moment, for a back-up. Servers keep working meanwhile: it holds
@@ -25,6 +26,7 @@ type Snapshot struct {
 	reader reader
 	form   *copyForm
 	close  func() error
+	keys   *secret.Keyring // Options.Keys
 }
 
 // copyForm is what the two engines do differently when rows are copied.
@@ -123,6 +125,7 @@ func OpenSnapshot(ctx context.Context, o Options) (_ *Snapshot, err error) {
 			err = errors.Join(err, s.close())
 		}
 	}()
+	s.keys = o.Keys
 	files, err := schemaFiles()
 	if err != nil {
 		return nil, err
@@ -181,7 +184,7 @@ func (s *Snapshot) Write(ctx context.Context, w *backup.Writer, progress func(ta
 		return err
 	}
 	for _, t := range all {
-		if err := s.writeTable(ctx, w, &t, progress, s.form.query(&t)); err != nil {
+		if err := s.writeTable(ctx, w, &t, nil, progress, s.form.query(&t)); err != nil {
 			return fmt.Errorf("read the table %s: %w", t.name, err)
 		}
 	}
@@ -194,9 +197,11 @@ var errDamagedPack = errors.New("a pack of events is damaged; \"parley check\" s
 
 const progressRows = 10_000
 
-// writeTable writes the rows of a query for the columns of the table.
+// writeTable writes the rows of a query for the columns of the table, which change, if any, changes
+// before.
 func (s *Snapshot) writeTable(
-	ctx context.Context, w *backup.Writer, t *copyTable, progress func(table string, rows int64), sql string, args ...any,
+	ctx context.Context, w *backup.Writer, t *copyTable, change func(values []any) error,
+	progress func(table string, rows int64), sql string, args ...any,
 ) error {
 	if err := w.Table(backup.Table{Name: t.name, Columns: t.names()}); err != nil {
 		return err
@@ -205,6 +210,9 @@ func (s *Snapshot) writeTable(
 	n := int64(0)
 	err := each(ctx, s.reader, func(r rows) error {
 		values, err := scan(r)
+		if err == nil && change != nil {
+			err = change(values)
+		}
 		if err != nil {
 			return err
 		}

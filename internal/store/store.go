@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/idempotency"
+	"github.com/parley-dev/parley/internal/secret"
 	"github.com/parley-dev/parley/internal/trace"
 )
 
@@ -48,6 +49,8 @@ type Options struct {
 	Tracer *trace.Tracer // nil: no spans
 
 	Records Records // nil: events have no data
+	// Keys encrypt secrets; nil or without keys: they are stored as they are. See sealedTables.
+	Keys *secret.Keyring
 	// SessionOf reports whether the data of a session has a membership of the user in the org, or of
 	// any user if that is empty. nil: sessions of users and orgs that are erased end by themselves.
 	SessionOf func(data []byte, org, user string) bool
@@ -72,6 +75,7 @@ type Store struct {
 	report  Report
 	node    string
 	version string
+	dir     string // of SQLite
 }
 
 // The files in a data folder; SQLite adds -wal and -shm to the first.
@@ -104,8 +108,8 @@ func prepare(ctx context.Context, o *Options) (*Store, error) {
 	}
 	o.fence = newFence(len(o.schema))
 	s := &Store{
-		db:  &db{now: o.Now, hooks: newHooks(o.Records), claimer: o.Node, sessionOf: o.SessionOf, settle: o.Settle},
-		met: newMetrics(), fence: o.fence, node: o.Node, version: o.Version,
+		db:  &db{now: o.Now, hooks: newHooks(o.Records, o.Keys), claimer: o.Node, sessionOf: o.SessionOf, settle: o.Settle},
+		met: newMetrics(), fence: o.fence, node: o.Node, version: o.Version, dir: o.Dir,
 	}
 	where := Options{Dir: o.Dir, URL: o.URL}
 	s.used = func(ctx context.Context) (bool, error) { return s.inUse(ctx, where) }

@@ -24,5 +24,6 @@ func (s *Store) DispatchStores() dispatch.Stores {
 	return dispatch.Stores{
 		Read: tasks, Write: tasks, Queue: tasks, Log: tasks, Stock: tasks,
 		Workers: s.Workers(), Mailbox: s.Mailbox(), Pushes: s.Pushes(), Keys: s.Identity(),
+		Usage: s.Agents(),
 	}
 }

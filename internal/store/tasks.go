@@ -25,18 +25,51 @@ func (s *Store) Tasks() Tasks { return Tasks{s.db} }
 // PostgreSQL and changes no row on SQLite, where a failed statement would undo the shared commit
 // of the batch.
 func (ts Tasks) Insert(ctx context.Context, c task.Change, lease time.Duration) error {
+	return ts.insert(ctx, c, lease, nil)
+}
+
+// InsertOnce implements dispatch.TaskWriter.
+func (ts Tasks) InsertOnce(ctx context.Context, c task.Change, lease time.Duration) error {
+	uid := c.Task.UID
+	err := ts.insert(ctx, c, lease, func(ctx context.Context, fn func(*tx) error) error {
+		return ts.writeOnce(ctx, &uid, fn)
+	})
+	if err == nil && uid != c.Task.UID {
+		err = &dispatch.Inserted{UID: uid}
+	}
+	return err
+}
+
+// insert writes a new task, with write if it is not nil.
+func (ts Tasks) insert(
+	ctx context.Context, c task.Change, lease time.Duration, write func(context.Context, func(*tx) error) error,
+) error {
 	t := &c.Task
 	events, err := encodeEvents(c.Events) // not in the only writer
 	if err != nil {
 		return err
 	}
+	policy, err := encodePolicy(t.Policy)
+	if err != nil {
+		return err
+	}
 	actor := senderOf(t)
 	created := ts.hooks.taskEvent(event.TaskCreated, t, actor)
-	write := ts.insertFor(events)
-	if t.FollowupID != "" && sizeOf(events) < wideWrite {
-		write = ts.eng.write // it reads the follow-up
+	switch {
+	case write != nil:
+	case (t.FollowupID != "" || c.Charge != nil) && sizeOf(events) < wideWrite:
+		write = ts.eng.write // it reads the follow-up, or the count
+	default:
+		write = ts.insertFor(events)
 	}
-	return write(ctx, func(x *tx) error {
+	insert := func(x *tx) error {
+		count := func() {}
+		if c.Charge != nil {
+			var err error
+			if count, err = x.charge(ctx, t, c.Charge); err != nil {
+				return err
+			}
+		}
 		expires, arg := x.d.leaseUntil("$14", lease, t.Lease.ExpiresAt)
 		more, values := "", ""
 		args := []any{
@@ -51,6 +84,10 @@ func (ts Tasks) Insert(ctx context.Context, c task.Change, lease time.Duration) 
 			args = append(args, t.Trace)
 			more, values = more+", trace", values+fmt.Sprintf(", $%d", len(args))
 		}
+		if policy != "" {
+			args = append(args, policy, micros(t.WakeAt))
+			more, values = more+", policy, wake_at", values+fmt.Sprintf(", $%d, $%d", len(args)-1, len(args))
+		}
 		if c.Push != nil {
 			more, values = more+", push", values+", 1"
 		}
@@ -64,11 +101,18 @@ func (ts Tasks) Insert(ctx context.Context, c task.Change, lease time.Duration) 
 				$10`+values+`)`, args...)
 		x.insertEvents(t, events)
 		if c.Push != nil {
-			x.insertPush(t, c.Push)
+			if err := x.insertPush(t, c.Push); err != nil {
+				return err
+			}
 		}
+		count()
 		x.emit(created)
 		return x.mirror(ctx, t, true, c.Replaces, actor)
-	})
+	}
+	if c.Charge != nil {
+		return ts.charged(ctx, t, func() error { return write(ctx, insert) })
+	}
+	return write(ctx, insert)
 }
 
 // Finish implements dispatch.TaskWriter. It does not read the row again, but changes it only if
@@ -79,9 +123,9 @@ func (ts Tasks) Finish(ctx context.Context, known task.Task, c task.Change) erro
 		return err
 	}
 	t := &c.Task
-	if t.FollowupID != "" || known.Push {
+	if t.FollowupID != "" || known.Push || !t.Policy.IsZero() {
 		_, err := ts.Update(ctx, known.Org, known.UID, 0, func(cur task.Current) (task.Change, error) {
-			if cur.Task.Seq != known.Seq || cur.Task.Push != known.Push ||
+			if cur.Task.Seq != known.Seq || cur.Task.Push != known.Push || cur.Task.Policy.Overdue(cur.Clock) ||
 				cur.Task.Lease.Token != known.Lease.Token || !cur.Clock.Before(cur.Task.Lease.ExpiresAt) {
 				return task.Change{}, dispatch.ErrChanged
 			}
@@ -243,7 +287,8 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decided decision) 
 			return c, err
 		}
 	}
-	if len(c.Events) == 0 && t.Lease == old.Lease && t.Delivered == old.Delivered {
+	woken := !t.WakeAt.Equal(old.WakeAt)
+	if len(c.Events) == 0 && t.Lease == old.Lease && t.Delivered == old.Delivered && !woken {
 		return c, nil
 	}
 	set := ""
@@ -254,6 +299,10 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decided decision) 
 	}
 	if t.Trace != old.Trace { // rare, and each parameter has a cost
 		set, args = ", trace = $16", append(args, t.Trace)
+	}
+	if woken {
+		args = append(args, micros(t.WakeAt))
+		set += fmt.Sprintf(", wake_at = $%d", len(args))
 	}
 	x.exec(`UPDATE tasks SET state = $3, queued = $4, seq = $5, size = $6, lease = $7, lease_worker = $8,
 			lease_expires = $9, attempts = $10, delivered = $11, last_turn = $12, updated_at = $13, status_seq = $14,
@@ -270,17 +319,17 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decided decision) 
 
 const taskColumns = `tasks.org_id, tasks.uid, agent_id, sender_org, sender, id, context_id, followup_id, state, queued,
 	tasks.seq, size, lease, lease_worker, lease_expires, attempts, delivered, last_turn, created_at, updated_at,
-	metadata, tasks.push, status_seq, lease_beats, trace`
+	metadata, tasks.push, status_seq, lease_beats, trace, policy, wake_at`
 
 func (ts Tasks) scanTask(r rows, more ...any) (task.Current, error) {
 	var cur task.Current
 	t := &cur.Task
-	var sender, state, metadata string
-	var queued, expires, created, updated, push, clock int64
+	var sender, state, metadata, policy string
+	var queued, expires, created, updated, push, wake, clock int64
 	dest := []any{
 		&t.Org, &t.UID, &t.Agent, &t.Sender.Org, &sender, &t.ID, &t.ContextID, &t.FollowupID, &state, &queued,
 		&t.Seq, &t.Size, &t.Lease.Token, &t.Lease.Worker, &expires, &t.Attempts, &t.Delivered, &t.LastTurn,
-		&created, &updated, &metadata, &push, &t.StatusSeq, &t.Lease.Beats, &t.Trace, &clock,
+		&created, &updated, &metadata, &push, &t.StatusSeq, &t.Lease.Beats, &t.Trace, &policy, &wake, &clock,
 	}
 	if err := r.Scan(append(dest, more...)...); err != nil {
 		return cur, err
@@ -295,5 +344,10 @@ func (ts Tasks) scanTask(r rows, more ...any) (task.Current, error) {
 	if cur.Clock = fromMicros(clock); clock == 0 {
 		cur.Clock = ts.now()
 	}
-	return cur, nil
+	if t.WakeAt = fromMicros(wake); policy == "" {
+		return cur, nil
+	}
+	var err error
+	t.Policy, err = decodePolicy(policy)
+	return cur, err
 }

@@ -44,5 +44,5 @@ func (ts Tasks) decideAhead(ctx context.Context, decided decision, where string,
 // sameRow reports whether a row is unchanged. Every write of a task changes one of these columns.
 func sameRow(a, b *task.Task) bool {
 	return a.UID == b.UID && a.Seq == b.Seq && a.Lease == b.Lease && a.Attempts == b.Attempts &&
-		a.Delivered == b.Delivered && a.Queued == b.Queued && a.Push == b.Push
+		a.Delivered == b.Delivered && a.Queued == b.Queued && a.Push == b.Push && a.WakeAt.Equal(b.WakeAt)
 }

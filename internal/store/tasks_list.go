@@ -92,16 +92,20 @@ func (ts Tasks) Own(ctx context.Context, f dispatch.OwnFilter) (dispatch.OwnRows
 		if f.Before != nil {
 			add("(updated_at, tasks.uid) < ($%d, $%d)", micros(f.Before.UpdatedAt), f.Before.UID)
 		}
-		which := fmt.Sprintf(`%s ORDER BY updated_at DESC, tasks.uid DESC LIMIT %d`,
-			strings.Join(where, " AND "), f.Limit+1)
-		return ts.ownPage(ctx, r, f, &rows, which, args...)
+		query := fmt.Sprintf(`%s ORDER BY updated_at DESC, tasks.uid DESC LIMIT %d`,
+			selectStatus+strings.Join(where, " AND "), f.Limit+1)
+		if f.Bytes > 0 {
+			columns := strings.ReplaceAll(taskColumns, "tasks.", "") + ", clock, event, at"
+			query = ts.d.within(columns, query, "updated_at DESC, uid DESC", f.Bytes)
+		}
+		return ts.ownPage(ctx, r, f, &rows, query, args...)
 	})
 	return rows, err
 }
 
 // ownPage reads the tasks of a page with their status.
 func (ts Tasks) ownPage(
-	ctx context.Context, r reader, f dispatch.OwnFilter, out *dispatch.OwnRows, which string, args ...any,
+	ctx context.Context, r reader, f dispatch.OwnFilter, out *dispatch.OwnRows, query string, args ...any,
 ) error {
 	unknown := []int(nil)
 	err := each(ctx, r, func(r rows) error {
@@ -111,7 +115,7 @@ func (ts Tasks) ownPage(
 			return err
 		}
 		size := out.Size + int64(len(row.data))
-		if n := len(out.Tasks); n == f.Limit || n > 0 && f.Bytes > 0 && size > f.Bytes {
+		if n := len(out.Tasks); n == f.Limit || row.data == "" || n > 0 && f.Bytes > 0 && size > f.Bytes {
 			out.More = true
 			return errEnough
 		}
@@ -123,7 +127,7 @@ func (ts Tasks) ownPage(
 		}
 		out.Tasks = append(out.Tasks, cur.Task)
 		return nil
-	}, selectStatus+which, args...)
+	}, query, args...)
 	if err != nil && !errors.Is(err, errEnough) {
 		return err
 	}

@@ -1,13 +1,10 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -32,6 +29,10 @@ type logRow struct {
 // wideRow is the size in bytes from which each event gets its own row. A reader of a task's
 // status must not have to read an artifact.
 const wideRow = 16 << 10
+
+// lightTask is the size in bytes up to which a task is read together with its log before the
+// reader admits it.
+const lightTask = 64 << 10
 
 // encodeEvents encodes the rows of one write.
 func encodeEvents(events []task.Event) ([]logRow, error) {
@@ -62,53 +63,6 @@ func sizeOf(rows []logRow) (n int64) {
 		n += int64(len(rows[i].data))
 	}
 	return n
-}
-
-func encodeRow(events []task.Event) (logRow, error) {
-	e := rowEncoders.Get().(*rowEncoder)
-	data, err := e.encode(events)
-	if err != nil {
-		return logRow{}, fmt.Errorf("encode events: %w", err)
-	}
-	rowEncoders.Put(e)
-	last := &events[len(events)-1]
-	return logRow{last.Seq, micros(last.At), data}, nil
-}
-
-// rowEncoder encodes the events of a row. Unlike json.Marshal it does not encode "<" as six bytes,
-// and it keeps its buffers.
-type rowEncoder struct {
-	text bytes.Buffer
-	json *json.Encoder // writes to text
-	rows []encodedEvent
-}
-
-// encodedEvent is a storedEvent without a copy of the event.
-type encodedEvent struct {
-	K task.EventKind
-	*task.Event
-}
-
-var rowEncoders = sync.Pool{New: func() any {
-	e := &rowEncoder{}
-	e.json = json.NewEncoder(&e.text)
-	e.json.SetEscapeHTML(false)
-	return e
-}}
-
-func (e *rowEncoder) encode(events []task.Event) (string, error) {
-	for i := range events {
-		e.rows = append(e.rows, encodedEvent{events[i].Kind, &events[i]})
-	}
-	err := e.json.Encode(e.rows)
-	data := string(bytes.TrimSuffix(e.text.Bytes(), []byte("\n")))
-	e.text.Reset()
-	if e.text.Cap() > wideRow {
-		e.text = bytes.Buffer{}
-	}
-	clear(e.rows)
-	e.rows = e.rows[:0]
-	return data, err
 }
 
 // decode is the inverse of encodeRow.
@@ -147,7 +101,7 @@ const (
 	selectWhole = `SELECT ` + taskColumns + `, 0, e.seq, e.at, e.data
 		FROM tasks JOIN task_events e ON e.org_id = tasks.org_id AND e.uid = tasks.uid WHERE `
 	// selectStatus reads only the row of the log that has the current status.
-	selectStatus = `SELECT ` + taskColumns + `, 0, e.seq, e.at, e.data
+	selectStatus = `SELECT ` + taskColumns + `, 0 AS clock, e.seq AS event, e.at, e.data
 		FROM tasks JOIN task_events e ON e.org_id = tasks.org_id AND e.uid = tasks.uid AND e.seq = (
 						SELECT min(f.seq) FROM task_events f
 						WHERE f.org_id = tasks.org_id AND f.uid = tasks.uid AND f.seq >= tasks.status_seq)
@@ -161,13 +115,29 @@ func (ts Tasks) load(ctx context.Context, l task.Content, where string, args ...
 			return t, err
 		}
 	}
+	which := where
 	if l.Sparse && !l.History {
 		// Rows of older versions do not record where the status is, so all of them are read.
-		where += ` AND (tasks.status_seq = 0 OR ` + ts.d.contains("e.data", artifactMark) + ` OR e.seq = (
+		which += ` AND (tasks.status_seq = 0 OR ` + ts.d.contains("e.data", artifactMark) + ` OR e.seq = (
 					SELECT min(f.seq) FROM task_events f
 					WHERE f.org_id = tasks.org_id AND f.uid = tasks.uid AND f.seq >= tasks.status_seq))`
 	}
-	return ts.read(ctx, l, selectWhole+where+` ORDER BY e.seq`, args...)
+	if l.Admit != nil {
+		t, err := ts.read(ctx, l, selectWhole+which+fmt.Sprintf(` AND size <= %d ORDER BY e.seq`, lightTask), args...)
+		if errs.KindOf(err) != errs.NotFound {
+			return t, err
+		}
+		// There is no such task, or it is large. PostgreSQL sends the whole log at once, so the
+		// task must be admitted before. What it gains in between is not counted.
+		if t, err = ts.row(ctx, where, args...); err == nil {
+			err = l.Admit(t)
+		}
+		if err != nil {
+			return task.Task{}, err
+		}
+		l.Admit = nil
+	}
+	return ts.read(ctx, l, selectWhole+which+` ORDER BY e.seq`, args...)
 }
 
 func (ts Tasks) read(ctx context.Context, l task.Content, query string, args ...any) (task.Task, error) {
@@ -217,13 +187,17 @@ func fold(t *task.Task, row *logRow, l task.Content) error {
 
 // Row implements dispatch.TaskReader.
 func (ts Tasks) Row(ctx context.Context, org, uid string) (task.Task, error) {
+	return ts.row(ctx, `org_id = $1 AND uid = $2`, org, uid)
+}
+
+func (ts Tasks) row(ctx context.Context, where string, args ...any) (task.Task, error) {
 	var cur task.Current
 	found := false
 	err := each(ctx, ts.eng, func(r rows) (err error) {
 		found = true
 		cur, err = ts.scanTask(r)
 		return err
-	}, `SELECT `+taskColumns+`, 0 FROM tasks WHERE org_id = $1 AND uid = $2`, org, uid)
+	}, `SELECT `+taskColumns+`, 0 FROM tasks WHERE `+where, args...)
 	if err == nil && !found {
 		err = errs.ErrNotFound
 	}
@@ -239,7 +213,7 @@ func (ts Tasks) Events(ctx context.Context, org, uid string, after int64, most i
 		if err := r.Scan(&row.seq, &row.at, &row.data); err != nil {
 			return err
 		}
-		if len(out) >= most || len(out) > 0 && size+len(row.data) > pageBytes {
+		if len(out) >= most || row.data == "" || len(out) > 0 && size+len(row.data) > pageBytes {
 			return errEnough
 		}
 		size += len(row.data)
@@ -250,7 +224,7 @@ func (ts Tasks) Events(ctx context.Context, org, uid string, after int64, most i
 			}
 		}
 		return err
-	}, ts.d.within(`seq, at, data`, `SELECT seq, at, data FROM task_events
+	}, ts.d.within(`seq, at`, `SELECT seq, at, data FROM task_events
 		WHERE org_id = $1 AND uid = $2 AND seq > $3 ORDER BY seq LIMIT $4`, "seq", pageBytes), org, uid, after, most)
 	if errors.Is(err, errEnough) {
 		err = nil

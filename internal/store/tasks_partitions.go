@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -127,13 +128,14 @@ func (s *Store) KeepPartitions(ctx context.Context, now time.Time, retention tim
 	if err != nil {
 		return err
 	}
+	var failed error // the others are made or dropped all the same
 	for _, p := range missing(have, now, retention) {
 		if err := s.changePartitions(ctx, func(t *tx) error { return t.makePartition(ctx, &p) }); err != nil {
-			return fmt.Errorf("make the table %s: %w", p.table, err)
+			failed = errors.Join(failed, fmt.Errorf("make the table %s: %w", p.table, err))
 		}
 	}
 	if retention <= 0 {
-		return nil
+		return failed
 	}
 	before := now.Add(-retention)
 	for _, p := range due(have, before) {
@@ -143,10 +145,10 @@ func (s *Store) KeepPartitions(ctx context.Context, now time.Time, retention tim
 			most = manyKept
 		}
 		if err := s.changePartitions(ctx, func(t *tx) error { return t.dropPartition(ctx, &p, most) }); err != nil {
-			return fmt.Errorf("drop the table %s: %w", p.table, err)
+			failed = errors.Join(failed, fmt.Errorf("drop the table %s: %w", p.table, err))
 		}
 	}
-	return nil
+	return failed
 }
 
 // partitionLock is an advisory lock for changes of the partitions.

@@ -38,22 +38,11 @@ func (ts Tasks) Expire(ctx context.Context, most int, decide dispatch.Decision) 
 	now := ts.d.clockNow(ts.now)
 	var out []task.Change
 	for _, over := range []string{
-		` WHERE lease_expires > 0 AND lease_expires <= ` + now.sql,
-		fmt.Sprintf(` WHERE lease_expires > 0 AND lease_expires > %s + %d`, now.sql, task.MaxAhead.Microseconds()),
+		`lease_expires > 0 AND lease_expires <= ` + now.sql,
+		fmt.Sprintf(`lease_expires > 0 AND lease_expires > %s + %d`, now.sql, task.MaxAhead.Microseconds()),
 	} {
-		found := false
-		if err := each(ctx, ts.eng, func(rows) error { found = true; return nil },
-			`SELECT 1 FROM tasks`+over+` LIMIT 1`, now.args...); err != nil {
-			return out, err
-		}
-		if !found {
-			continue
-		}
-		changes, err := ts.updateMany(ctx, decide,
-			over+fmt.Sprintf(` ORDER BY lease_expires LIMIT %d`, most), now.args...)
-		if err != nil {
-			changes, err = ts.expireEach(ctx, most, decide, over, now.args)
-		}
+		d := timed{"expire the lease", "lease_expires", over, now.args}
+		changes, err := ts.updateDue(ctx, most, decide, &d)
 		if out = append(out, changes...); err != nil {
 			return out, err
 		}
@@ -61,10 +50,42 @@ func (ts Tasks) Expire(ctx context.Context, most int, decide dispatch.Decision) 
 	return out, nil
 }
 
-// expireEach expires leases in transactions of their own, so that one row that cannot be changed does not
+// Wake implements dispatch.Queue.
+func (ts Tasks) Wake(ctx context.Context, most int, decide dispatch.Decision) ([]task.Change, error) {
+	now := ts.d.clockNow(ts.now)
+	d := timed{"wake", "wake_at", `wake_at > 0 AND wake_at <= ` + now.sql, now.args}
+	return ts.updateDue(ctx, most, decide, &d)
+}
+
+// timed selects tasks by a column with a time. The column is 0 if there is nothing to do, and has an
+// index of the other rows.
+type timed struct {
+	verb   string // what is done to a task, for errors
+	column string
+	where  string
+	args   []any
+}
+
+// updateDue runs a decision on tasks that are due, the earliest first.
+func (ts Tasks) updateDue(ctx context.Context, most int, decide dispatch.Decision, d *timed) ([]task.Change, error) {
+	// Most look-ups find nothing. They must not wait for the writer.
+	found := false
+	if err := each(ctx, ts.eng, func(rows) error { found = true; return nil },
+		`SELECT 1 FROM tasks WHERE `+d.where+` LIMIT 1`, d.args...); err != nil || !found {
+		return nil, err
+	}
+	changes, err := ts.updateMany(ctx, decide,
+		fmt.Sprintf(` WHERE %s ORDER BY %s LIMIT %d`, d.where, d.column, most), d.args...)
+	if err != nil {
+		return ts.updateEach(ctx, most, decide, d)
+	}
+	return changes, nil
+}
+
+// updateEach is updateDue in transactions of their own, so that one row that cannot be changed does not
 // keep the others.
-func (ts Tasks) expireEach(
-	ctx context.Context, most int, decide dispatch.Decision, over string, args []any,
+func (ts Tasks) updateEach(
+	ctx context.Context, most int, decide dispatch.Decision, d *timed,
 ) (out []task.Change, failed error) {
 	type key struct{ org, uid string }
 	var keys []key
@@ -73,13 +94,15 @@ func (ts Tasks) expireEach(
 		err := r.Scan(&k.org, &k.uid)
 		keys = append(keys, k)
 		return err
-	}, fmt.Sprintf(`SELECT org_id, uid FROM tasks%s ORDER BY lease_expires LIMIT %d`, over, 10*most), args...); err != nil {
+	}, fmt.Sprintf(`SELECT org_id, uid FROM tasks WHERE %s ORDER BY %s LIMIT %d`, d.where, d.column, 10*most),
+		d.args...); err != nil {
 		return nil, err
 	}
 	for _, k := range keys {
-		changes, err := ts.updateMany(ctx, decide, ` WHERE org_id = $1 AND uid = $2 AND lease_expires > 0`, k.org, k.uid)
+		changes, err := ts.updateMany(ctx, decide,
+			` WHERE org_id = $1 AND uid = $2 AND `+d.column+` > 0`, k.org, k.uid)
 		if out = append(out, changes...); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("expire the lease of task %s of org %s: %w", k.uid, k.org, err))
+			failed = errors.Join(failed, fmt.Errorf("%s of task %s of org %s: %w", d.verb, k.uid, k.org, err))
 		}
 	}
 	return out, failed

@@ -2,13 +2,15 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
 )
 
-// CountLive implements dispatch.Stock. A live task is queued, leased, or requires input or an
-// authorization. The indexes of queued and leased tasks are not sorted by sender, because every
+// CountLive implements dispatch.Stock. A live task is queued, leased, waits for its next attempt, or
+// requires input or an authorization. The indexes of queued and leased tasks are not sorted by sender, because every
 // send and claim would pay for it, so a count reads the live tasks of all senders. Counts are
 // rare, and slow reads, so they take no connection from other requests.
 func (ts Tasks) CountLive(ctx context.Context, sender identity.Principal, most int64) (int64, error) {
@@ -18,6 +20,7 @@ func (ts Tasks) CountLive(ctx context.Context, sender identity.Principal, most i
 		for _, which := range []string{
 			`tasks` + ts.d.queue + ` WHERE queued = 1`,
 			`tasks` + ts.d.by("tasks_leases") + ` WHERE lease_expires > 0`,
+			`tasks` + ts.d.by("tasks_wake") + ` WHERE wake_at > 0 AND queued = 0 AND lease_expires = 0 AND state = 'working'`,
 			`tasks` + ts.d.by("tasks_asking") + ` WHERE ` + inTasksAsking,
 		} {
 			n, err := countUpTo(ctx, r, int(most)-total, which+` AND sender_org = $1 AND sender = $2`,
@@ -59,22 +62,31 @@ func (ts Tasks) Sweep(ctx context.Context, endedBefore time.Time, most int) (int
 		return 0, err
 	}
 	n := 0
+	var failed error
 	for _, org := range orgs {
-		if n >= most {
+		if n >= most || ctx.Err() != nil {
 			break
 		}
 		m, err := ts.sweepOrg(ctx, org, log, endedBefore, most-n)
 		n += m
-		if err != nil {
-			return n, err
-		}
+		failed = errors.Join(failed, err) // the tasks of other orgs are deleted all the same
 	}
-	return n, nil
+	return n, failed
 }
 
+// sweepOrg deletes tasks of one org. It looks for them outside of the write: other writes must not wait
+// while it passes many old tasks that are kept.
 func (ts Tasks) sweepOrg(ctx context.Context, org, log string, endedBefore time.Time, most int) (int, error) {
+	const expired = `FROM tasks WHERE org_id = $1 AND uid < $2 AND updated_at < $3 AND created_at < $3
+		AND state IN ('completed', 'failed', 'canceled', 'rejected')`
+	until, first, last := task.UIDsFrom(endedBefore), "", ""
+	found, err := one(ctx, ts.eng, []any{&first, &last}, `SELECT coalesce(min(uid), ''), coalesce(max(uid), '') FROM (
+		SELECT uid `+expired+` ORDER BY uid LIMIT $4) k`, org, until, micros(endedBefore), most)
+	if err != nil || !found || first == "" {
+		return 0, err
+	}
 	n := 0
-	err := ts.eng.write(ctx, func(x *tx) error {
+	err = ts.eng.write(ctx, func(x *tx) error {
 		n = 0
 		err := each(ctx, x, func(r rows) error {
 			var uid string
@@ -89,9 +101,8 @@ func (ts Tasks) sweepOrg(ctx context.Context, org, log string, endedBefore time.
 				x.exec(`DELETE FROM push_configs WHERE org_id = $1 AND uid = $2`, org, uid)
 			}
 			return nil
-		}, `SELECT uid, push FROM tasks WHERE org_id = $1 AND updated_at < $2 AND created_at < $2
-					AND state IN ('completed', 'failed', 'canceled', 'rejected') ORDER BY uid LIMIT $3`+x.d.skipLocked,
-			org, micros(endedBefore), most)
+		}, `SELECT uid, push `+expired+` AND uid >= $4 AND uid <= $5 ORDER BY uid LIMIT $6`+x.d.skipLocked,
+			org, until, micros(endedBefore), first, last, most)
 		x.auditDeleted(ctx, org, sweptTasks, n, ts.now(), endedBefore)
 		return err
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/secret"
 	"github.com/parley-dev/parley/internal/webhook"
 )
 
@@ -97,10 +98,14 @@ func (t *tx) emitWebhook(typ event.Type, at time.Time, actor string, w *webhook.
 func (s Webhooks) Create(
 	ctx context.Context, w webhook.Webhook, secrets webhook.Secrets, most int, e identity.AuditEntry,
 ) (webhook.Webhook, error) {
+	current, private, err := s.seal(w.Org, w.ID, secrets)
+	if err != nil {
+		return w, err
+	}
 	if err := s.eng.number(ctx, w.Org); err != nil {
 		return w, err
 	}
-	err := s.writeOnce(ctx, &w, func(t *tx) error {
+	err = s.writeOnce(ctx, &w, func(t *tx) error {
 		known, err := t.exists(ctx, `SELECT 1 FROM orgs WHERE id = $1`+t.d.forUpdate, w.Org)
 		if err == nil && !known {
 			err = errs.ErrNotFound
@@ -125,14 +130,23 @@ func (s Webhooks) Create(
 				secret, private_key, public_key, created_at, updated_at, created_by, version, cursor)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
 			w.Org, w.ID, w.URL, w.Receiver(), joined(w.Types), joined(w.Categories), joined(w.Priorities), w.Description,
-			string(w.State), string(w.Format), webhook.FormatSecret(secrets.Current),
-			webhook.FormatPrivateKey(secrets.Private), w.PublicKey, micros(w.CreatedAt), micros(w.UpdatedAt), w.CreatedBy,
+			string(w.State), string(w.Format), current, private, w.PublicKey, micros(w.CreatedAt), micros(w.UpdatedAt), w.CreatedBy,
 			w.Version, w.Cursor)
 		t.emitWebhook(event.WebhookCreated, w.CreatedAt, e.Actor, &w)
 		t.audit(e)
 		return nil
 	})
 	return w, err
+}
+
+// seal returns what to store for the keys of a new webhook.
+func (s Webhooks) seal(org, id string, secrets webhook.Secrets) (current, private string, err error) {
+	purpose := secret.Purpose("webhooks", org, id)
+	current, err = s.hooks.seal(purpose, webhook.FormatSecret(secrets.Current))
+	if err == nil {
+		private, err = s.hooks.seal(purpose, webhook.FormatPrivateKey(secrets.Private))
+	}
+	return current, private, err
 }
 
 // List implements webhook.Store.
@@ -175,7 +189,10 @@ func (s Webhooks) Secrets(ctx context.Context, org, id string) (webhook.Webhook,
 	}
 	r.fill(s.now())
 	out := webhook.Secrets{OldUntil: r.OldSecretUntil}
-	if out.Current, err = webhook.ParseSecret(current); err == nil && !out.OldUntil.IsZero() {
+	if err = s.hooks.unsealAll(secret.Purpose("webhooks", org, id), &current, &old, &private); err == nil {
+		out.Current, err = webhook.ParseSecret(current)
+	}
+	if err == nil && !out.OldUntil.IsZero() {
 		out.Old, err = webhook.ParseSecret(old)
 	}
 	if err == nil {
@@ -224,9 +241,12 @@ func (s Webhooks) Change(
 			if !out.OldSecretUntil.IsZero() {
 				old = `secret`
 			}
+			fresh, err := s.hooks.seal(secret.Purpose("webhooks", org, id), webhook.FormatSecret(c.Secret))
+			if err != nil {
+				return err
+			}
 			t.exec(`UPDATE webhooks SET old_secret = `+old+`, old_secret_until = $3, secret = $4
-				WHERE org_id = $1 AND id = $2`,
-				org, id, micros(out.OldSecretUntil), webhook.FormatSecret(c.Secret))
+				WHERE org_id = $1 AND id = $2`, org, id, micros(out.OldSecretUntil), fresh)
 		}
 		if c.Changed && len(c.Audit) > 0 {
 			t.emitWebhook(event.WebhookChanged, out.UpdatedAt, c.Audit[0].Actor, &out)

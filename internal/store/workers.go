@@ -39,8 +39,11 @@ func (ws Workers) SeeAgain(ctx context.Context, w dispatch.Worker) error {
 	})
 }
 
+// seen records a worker, unless its agent is gone: an agent that runs in the server may outlive the
+// deletion of its org for some seconds.
 func (x *tx) seen(w *dispatch.Worker) {
-	x.exec(`INSERT INTO workers (org_id, agent_id, name, capacity, seen_at) VALUES ($1, $2, $3, $4, $5)
+	x.exec(`INSERT INTO workers (org_id, agent_id, name, capacity, seen_at)
+				SELECT $1, $2, $3, $4, $5 WHERE EXISTS (SELECT 1 FROM agents WHERE org_id = $1 AND id = $2)
 				ON CONFLICT (org_id, agent_id, name) DO UPDATE
 				SET capacity = excluded.capacity, seen_at = excluded.seen_at`,
 		w.Org, w.Agent, w.Name, w.Capacity, micros(w.SeenAt))

@@ -4,7 +4,7 @@ import "time"
 
 // Attempt is the work of one worker on a task: from the start of its lease to its end.
 type Attempt struct {
-	Number     int // attempts that ended without a lost worker do not increase it
+	Number     int // lost and failed attempts increase it, others do not
 	Worker     string
 	QueuedAt   time.Time // since when the task waited for it; zero: unknown
 	StartedAt  time.Time
@@ -41,7 +41,7 @@ func Attempts(log []Event) []Attempt {
 			if running && out[last].lease == e.Lease {
 				out[last].end(e)
 			}
-			if queued = (time.Time{}); e.Ended == LeaseReturned || e.Ended == LeaseExpired {
+			if queued = (time.Time{}); !e.State.Rests() { // another attempt follows
 				queued = e.At
 			}
 		case e.Kind == TurnEvent:
@@ -58,8 +58,8 @@ func Attempts(log []Event) []Attempt {
 
 func (a *Attempt) end(e *Event) {
 	a.EndedAt, a.Ended, a.State, a.Heartbeats = e.At, e.Ended, e.State, e.Beats
-	if e.Message != nil {
-		a.Text = e.Message.Text()
+	if m := e.Message.reported(e.Ended); m != nil {
+		a.Text = m.Text()
 	}
 }
 

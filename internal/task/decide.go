@@ -9,10 +9,11 @@ import (
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/policy"
 )
 
-// MaxAttempts is how many workers may be lost before the task fails.
-const MaxAttempts = 3
+// MaxAttempts is how many workers may be lost before a task without a retry policy fails.
+const MaxAttempts = policy.DefaultAttempts
 
 // Change is the result of a decision: the new row and its new events, which the store writes
 // atomically.
@@ -27,6 +28,10 @@ type Change struct {
 	Reported  Reported
 	// CanceledBy is who canceled the task; zero means its sender.
 	CanceledBy identity.Principal
+	// System means that nobody asked for the change: a worker was lost, or a deadline passed.
+	System bool
+	// Charge is what a new task is counted against; nil: nothing.
+	Charge *Charge
 }
 
 // Reported has the data for the response to a worker's report. With an idempotency key it is
@@ -43,6 +48,9 @@ func (c *Change) add(e Event, now time.Time) {
 	e.Seq, e.At = c.Task.Seq, now
 	if e.Kind == StatusEvent {
 		c.Task.State, c.Task.StatusSeq = e.State, e.Seq
+		if e.State.Terminal() {
+			c.Task.WakeAt = time.Time{}
+		}
 	}
 	if e.Message != nil && e.Message.ID == "" {
 		m := *e.Message
@@ -77,17 +85,22 @@ type Turn struct {
 }
 
 // DecideNew creates a task. If l is not nil, the task is leased at once, and its first visible
-// state is working.
-func DecideNew(t Task, first Turn, l *Lease, limits Limits, now time.Time) (Change, error) {
+// state is working. A task that repeats another one has more turns than the first.
+func DecideNew(t Task, first Turn, l *Lease, limits Limits, now time.Time, more ...Turn) (Change, error) {
 	m, modes := first.Message, first.OutputModes
 	size := m.Size() + listSize(modes)
 	if err := limits.message(size); err != nil {
 		return Change{}, err
 	}
 	t.State, t.CreatedAt, t.Size, t.LastTurn, t.Queued = Submitted, now, size, m.fingerprint(), true
-	t.Trace = first.Trace
-	c := Change{Task: t, Events: make([]Event, 0, 3)}
+	t.Trace, t.WakeAt = first.Trace, t.Policy.Deadline
+	c := Change{Task: t, Events: make([]Event, 0, 3+len(more))}
 	c.add(Event{Kind: TurnEvent, Message: &m, OutputModes: modes}, now)
+	for i := range more {
+		if err := c.turn(&more[i], more[i].Message.fingerprint(), limits, now); err != nil {
+			return Change{}, err
+		}
+	}
 	c.add(Event{Kind: StatusEvent, State: Submitted}, now)
 	if l != nil {
 		c.claim(*l, now)
@@ -106,7 +119,7 @@ func (c *Change) claim(l Lease, now time.Time) {
 
 // DecideClaim leases a waiting task to a worker.
 func DecideClaim(t Task, l Lease, now time.Time) (Change, error) {
-	if !t.Queued || t.Lease.Live() || t.State.Terminal() {
+	if !t.Queued || t.Lease.Live() || t.State.Terminal() || t.Policy.Overdue(now) {
 		return Change{Task: t}, nil
 	}
 	c := Change{Task: t}
@@ -145,16 +158,12 @@ func DecideTurn(t Task, turn Turn, limits Limits, now time.Time) (Change, error)
 		return c, errs.New(errs.Conflict, CodeTerminal,
 			"the task is %s and takes no further messages; send a new task", t.State)
 	}
-	size := m.Size() + listSize(turn.OutputModes) + int64(len(turn.Metadata))
-	if err := limits.grow(t.Seq+2, t.Size+size); err != nil {
+	if err := c.turn(&turn, print, limits, now); err != nil {
 		return c, err
 	}
-	c.Task.Size += size
-	c.Task.LastTurn = print
 	if turn.Trace != "" {
 		c.Task.Trace = turn.Trace
 	}
-	c.add(Event{Kind: TurnEvent, Message: &m, OutputModes: turn.OutputModes, Metadata: turn.Metadata}, now)
 	if t.State.Interrupted() {
 		c.Task.Queued = true
 		c.add(Event{Kind: StatusEvent, State: Working}, now)
@@ -162,8 +171,25 @@ func DecideTurn(t Task, turn Turn, limits Limits, now time.Time) (Change, error)
 	return c, nil
 }
 
+// turn adds a further message of the sender, with its fingerprint.
+func (c *Change) turn(turn *Turn, print string, limits Limits, now time.Time) error {
+	m := turn.Message
+	size := m.Size() + listSize(turn.OutputModes) + int64(len(turn.Metadata))
+	if err := limits.grow(c.Task.Seq+2, c.Task.Size+size); err != nil {
+		return err
+	}
+	c.Task.Size += size
+	c.Task.LastTurn = print
+	c.add(Event{Kind: TurnEvent, Message: &m, OutputModes: turn.OutputModes, Metadata: turn.Metadata}, now)
+	return nil
+}
+
+// Rerunnable are the states of tasks that can be sent again.
+var Rerunnable = []State{Failed, Rejected, Canceled}
+
 // Error codes that transports map to their own.
 const (
+	CodeNotRerunnable = "task.not_rerunnable"
 	CodeTerminal      = "task.terminal"
 	CodeNotCancelable = "task.not_cancelable"
 	CodeStaleLease    = "task.lease_stale"
@@ -238,6 +264,9 @@ func DecideReport(t Task, token string, r Report, limits Limits, now, clock time
 	if err := holds(t, token, clock); err != nil {
 		return c, err
 	}
+	if t.Policy.Overdue(clock) {
+		return c, ErrStaleLease // the task is about to fail
+	}
 	if r.Seen != nil && (*r.Seen < 0 || *r.Seen > t.Seq) {
 		return c, errs.InvalidFields(errs.NewField("seen", "must be the number from the claim or the last response"))
 	}
@@ -258,6 +287,8 @@ func DecideReport(t Task, token string, r Report, limits Limits, now, clock time
 			"canceled confirms that the sender canceled the task, which it has not; report failed or rejected instead"))
 	case !slices.Contains(ReportableStates, r.State) || !slices.Contains(t.State.Next(), r.State):
 		return Change{}, errs.InvalidFields(errs.NewField("status", fmt.Sprintf("must be one of %v", ReportableStates)))
+	case r.State == Failed && t.Policy.Retry.Failed && limits.grow(t.Seq+1, t.Size) == nil &&
+		c.retryFailed(r.Message, now):
 	default:
 		if r.State.Interrupted() {
 			c.Task.LastTurn = "" // an equal message is a new one now, not a retry
@@ -266,7 +297,7 @@ func DecideReport(t Task, token string, r Report, limits Limits, now, clock time
 		e.State, e.Message, e.Reply = r.State, r.Message, r.Reply
 		c.add(e, now)
 	}
-	if err := limits.grow(c.Task.Seq, c.Task.Size); err != nil {
+	if err := limits.grow(c.Task.Seq, c.Task.Size); err != nil && len(c.Events) > 0 && !r.endsBriefly() {
 		return Change{}, err
 	}
 	if r.Extend > 0 && c.Task.Lease.Live() {
@@ -275,6 +306,16 @@ func DecideReport(t Task, token string, r Report, limits Limits, now, clock time
 	}
 	c.Task.Delivered = c.Task.Seq
 	return c, nil
+}
+
+// maxLastMessage limits the message of a report that ends a task which has reached its limits, in bytes.
+const maxLastMessage = 8 << 10
+
+// endsBriefly reports whether a report ends the task and adds little: without it, a task that has reached
+// its limits could not end.
+func (r *Report) endsBriefly() bool {
+	return r.State != "" && r.State.Terminal() && len(r.Artifacts) == 0 &&
+		(r.Message == nil || r.Message.Size() <= maxLastMessage)
 }
 
 // Known returns the last event that was delivered to the worker before the report.
@@ -299,35 +340,51 @@ func holds(t Task, token string, clock time.Time) error {
 
 // DecideReturn puts a task back into the queue. It does not count as an attempt.
 func DecideReturn(t Task, token string, now, clock time.Time) (Change, error) {
+	return DecideReturnLater(t, token, now, now, clock)
+}
+
+// DecideReturnLater is like DecideReturn, but the task is not in the queue before a time: other tasks
+// go first.
+func DecideReturnLater(t Task, token string, at, now, clock time.Time) (Change, error) {
 	c := Change{Task: t}
 	if err := holds(t, token, clock); err != nil {
 		return c, err
 	}
-	e := c.endLease(LeaseReturned)
-	e.State = Working
-	c.Task.Queued = true
-	c.add(e, now)
+	if d := t.Policy.Deadline; !d.IsZero() && d.Before(at) {
+		at = d
+	}
+	c.queueAgain(c.endLease(LeaseReturned), true, at, now)
 	return c, nil
 }
 
-// DecideExpire ends an expired lease. The task goes back to the queue, or fails after
-// MaxAttempts.
+// DecideExpire ends an expired lease. The task goes back to the queue, or fails after its last
+// attempt. The lease of an agent that runs in a server costs no attempt: the node was lost, and
+// the agent continues on another one.
 func DecideExpire(t Task, now, clock time.Time) (Change, error) {
-	c := Change{Task: t}
+	c := Change{Task: t, System: true}
 	if !t.Lease.Live() || !t.Lease.over(clock) {
 		return c, nil
 	}
-	e := c.endLease(LeaseExpired)
-	c.Task.Attempts++
-	if c.Task.Attempts >= MaxAttempts {
-		e.State = Failed
-		e.Message = Says(fmt.Sprintf("The worker was lost %d times; the task was given up.", c.Task.Attempts))
-	} else {
+	if t.Lease.hosted() {
+		e := c.endLease(LeaseExpired)
 		e.State = Working
-		e.Message = Says(fmt.Sprintf("The worker was lost; waiting for attempt %d of %d.", c.Task.Attempts+1, MaxAttempts))
 		c.Task.Queued = true
+		c.add(e, now)
+		return c, nil
 	}
-	c.add(e, now)
+	c.lose("The worker was lost", 0, now)
+	return c, nil
+}
+
+// DecideLost ends the lease of a worker that has lost its work on the task. The task goes back to
+// the queue, at the earliest after a time, or fails after its last attempt. why is a sentence
+// without its period.
+func DecideLost(t Task, token, why string, after time.Duration, now, clock time.Time) (Change, error) {
+	c := Change{Task: t, System: true}
+	if err := holds(t, token, clock); err != nil {
+		return c, err
+	}
+	c.lose(why, after, now)
 	return c, nil
 }
 

@@ -3,6 +3,7 @@ package task
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -157,6 +158,40 @@ func TestLimits(t *testing.T) {
 	large := Report{Artifacts: []ArtifactUpdate{u, u, u, u}}
 	if _, err := DecideReport(in(Working), "lease-u-1", large, limits, noon, noon); errs.As(err).Code != CodeTooLarge {
 		t.Errorf("too many events: %v", err)
+	}
+}
+
+// A task that has reached its limits can still be kept and be ended, but not grow.
+func TestATaskAtItsLimitsEnds(t *testing.T) {
+	t.Parallel()
+	at := in(Working)
+	limits := Limits{Size: 100, Events: at.Seq}
+	long := Says(strings.Repeat("x", maxLastMessage))
+	u := ArtifactUpdate{Artifact: Artifact{ID: "a", Parts: []Part{{Kind: TextPart, Text: "x"}}}}
+	for name, c := range map[string]struct {
+		report Report
+		ends   State // empty: refused
+	}{
+		"kept":                 {Report{Extend: time.Minute}, Working},
+		"failed":               {Report{State: Failed, Message: Says("too large")}, Failed},
+		"completed":            {Report{State: Completed}, Completed},
+		"more work":            {Report{Message: Says("more")}, ""},
+		"a question":           {Report{State: InputRequired, Message: Says("which?")}, ""},
+		"failed, with a novel": {Report{State: Failed, Message: long}, ""},
+		"completed, with work": {Report{State: Completed, Artifacts: []ArtifactUpdate{u}}, ""},
+	} {
+		got, err := DecideReport(at, "lease-u-1", c.report, limits, noon, noon)
+		if c.ends == "" && errs.As(err).Code != CodeTooLarge {
+			t.Errorf("%s: %v, want %s", name, err, CodeTooLarge)
+		}
+		if c.ends != "" && (err != nil || got.Task.State != c.ends) {
+			t.Errorf("%s: %s, %v, want %s", name, got.Task.State, err, c.ends)
+		}
+	}
+	at.Policy.Retry.Failed, at.Policy.Retry.Attempts = true, 5
+	got, err := DecideReport(at, "lease-u-1", Report{State: Failed}, limits, noon, noon)
+	if err != nil || got.Task.State != Failed {
+		t.Errorf("with retries: %s, %v, want that it fails: another attempt has no room", got.Task.State, err)
 	}
 }
 

@@ -1,5 +1,7 @@
 package task
 
+import "time"
+
 // Quotas limit what is stored for senders and orgs. 0 means no limit.
 type Quotas struct {
 	LiveTasks    int64 // tasks of one sender that are not over
@@ -15,4 +17,13 @@ const (
 	CodeStoredTasks = "quota.stored_tasks"
 	CodePushConfigs = "quota.push_configs"
 	CodeWorkers     = "quota.workers"
+	CodeCalls       = "quota.calls"
 )
+
+// Charge counts a new task against the quota that its agent has for the sender's org.
+type Charge struct {
+	Limit   int64     // tasks in one window
+	Per     string    // the length of the windows; if it changes, counting starts again
+	Window  time.Time // when the current window began
+	Refusal error     // if the quota is used up
+}

@@ -17,16 +17,28 @@ func (r *Report) EndIn(log []Event, token string) (int64, bool) {
 			first := i - len(r.Artifacts)
 			// The artifacts of one report have the time of its end.
 			more := first > 0 && log[first-1].Kind == ArtifactEvent && log[first-1].At.Equal(e.At)
-			return e.Seq, first >= 0 && !more && e.Ended == LeaseDone && r.wrote(log[first:i+1])
+			return e.Seq, first >= 0 && !more && e.Ended == r.ends(e) && r.wrote(log[first:i+1])
 		}
 	}
 	return 0, false
 }
 
+// ends returns how the report ends its lease with an event.
+func (r *Report) ends(e *Event) LeaseEnd {
+	if r.State == Failed && e.State == Working {
+		return LeaseFailed
+	}
+	return LeaseDone
+}
+
 // wrote reports whether the events, the last of which ends a lease, have the content of the report.
 func (r *Report) wrote(events []Event) bool {
 	end := &events[len(events)-1]
-	if end.State != r.State || end.Reply != r.Reply || !sameMessage(r.Message, end.Message) {
+	state := r.State
+	if end.Ended == LeaseFailed {
+		state = Working
+	}
+	if end.State != state || end.Reply != r.Reply || !sameMessage(r.Message, end.Message.reported(end.Ended)) {
 		return false
 	}
 	for i := range r.Artifacts {

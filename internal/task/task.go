@@ -11,9 +11,11 @@ package task
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/policy"
 )
 
 // State is the state of a task.
@@ -156,6 +158,8 @@ const (
 	LeaseReturned LeaseEnd = "returned" // the worker handed the task back, or never got it
 	LeaseExpired  LeaseEnd = "expired"
 	LeaseCanceled LeaseEnd = "canceled" // the sender canceled
+	LeaseFailed   LeaseEnd = "failed"   // the worker failed, and another attempt follows
+	LeaseOverdue  LeaseEnd = "overdue"  // the deadline of the task passed
 )
 
 // Task is a tracked unit of work: its row, and the messages and artifacts from its log.
@@ -173,7 +177,7 @@ type Task struct {
 	StatusSeq  int64 // of the event that set the status; 0 if unknown
 	Size       int64 // of all messages and artifacts as JSON, in bytes
 	Lease      Lease // zero if no worker holds the task
-	Attempts   int   // attempts that ended with a lost worker
+	Attempts   int   // attempts that ended with a lost worker, or failed and were followed by another
 	Delivered  int64 // seq of the last turn that was delivered to the holder of the lease
 	LastTurn   string
 	CreatedAt  time.Time
@@ -183,6 +187,8 @@ type Task struct {
 	Metadata   json.RawMessage // from the sender, unchanged
 	Push       bool            // the task has or had push configurations
 	Trace      string          // the trace that the latest turn belongs to, see package trace; may be empty
+	Policy     policy.Policy   // of the sender and its agent; mostly zero
+	WakeAt     time.Time       // when DecideWake has something to do; zero: never
 
 	History   []Message  // folded from the log
 	Artifacts []Artifact // folded from the log
@@ -200,6 +206,12 @@ type Lease struct {
 	ExpiresAt time.Time
 	Beats     int // how often the worker has extended it
 }
+
+// HostPrefix begins the worker names of agents that run in a server.
+const HostPrefix = "server:"
+
+// hosted reports whether an agent that runs in a server holds the lease.
+func (l Lease) hosted() bool { return strings.HasPrefix(l.Worker, HostPrefix) }
 
 // Live reports whether a worker holds the lease. It does not check the time.
 func (l Lease) Live() bool { return !l.ExpiresAt.IsZero() }

@@ -17,7 +17,7 @@ const (
 // Doc is a document to index.
 type Doc struct {
 	ID    string
-	Title []string // terms; they count as terms of the text, too
+	Title []string // terms, in any order and number; they count as terms of the text, too
 	Text  []string
 	Tags  []string // values that searches filter by
 }
@@ -33,14 +33,14 @@ func Build(docs []Doc) [][]byte {
 		d := &docs[i]
 		ids[i] = d.ID
 		for _, term := range d.Title {
-			title.add(term, i)
-			text.add(term, i)
+			title.of(term).add(i)
+			text.of(term).add(i)
 		}
 		for _, term := range d.Text {
-			text.add(term, i)
+			text.of(term).add(i)
 		}
 		for _, tag := range d.Tags {
-			tags.add(tag, i)
+			tags.of(tag).add(i)
 		}
 	}
 	return encode(ids, map[kind]postings{inText: text, inTitle: title, tagged: tags})
@@ -63,15 +63,21 @@ type postings map[string]*posting
 
 type posting struct{ docs []uint16 }
 
-func (p postings) add(term string, doc int) {
-	d := uint16(doc) // below MaxDocs
+// of returns the documents of a term, to add to.
+func (p postings) of(term string) *posting {
 	list := p[term]
 	if list == nil {
-		p[term] = &posting{[]uint16{d}}
-		return
+		list = &posting{}
+		p[term] = list
 	}
-	if list.docs[len(list.docs)-1] != d {
-		list.docs = append(list.docs, d)
+	return list
+}
+
+// add adds a document, unless it was the last one that was added.
+func (l *posting) add(doc int) {
+	d := uint16(doc) // below MaxDocs
+	if n := len(l.docs); n == 0 || l.docs[n-1] != d {
+		l.docs = append(l.docs, d)
 	}
 }
 

@@ -1,10 +1,26 @@
 package textindex
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Merge returns the pages of a segment with the documents of others that are not dead, or nil if there
 // are none. The views must have all pages. There must be at most MaxDocs such documents.
 func Merge(views []*View) ([][]byte, error) {
+	pages, err := merge(views)
+	return pages, whole(err)
+}
+
+// whole returns the error of an operation whose views have all pages that there are.
+func whole(err error) error {
+	if errors.Is(err, errMissing) {
+		return damaged("a page is missing")
+	}
+	return err
+}
+
+func merge(views []*View) ([][]byte, error) {
 	ids, places, err := mergeIDs(views)
 	if err != nil || len(ids) == 0 {
 		return nil, err
@@ -48,9 +64,13 @@ func (v *View) copyTo(all map[kind]postings, e *entry, places []int32) error {
 	if err != nil {
 		return err
 	}
+	var list *posting // a term whose documents are all dead is left out
 	return eachDoc(data, v.docs, func(doc int) {
 		if place := places[doc]; place >= 0 {
-			to.add(e.key[1:], int(place))
+			if list == nil {
+				list = to.of(e.key[1:])
+			}
+			list.add(int(place))
 		}
 	})
 }
@@ -99,6 +119,11 @@ func mergeIDs(views []*View) (ids []string, places [][]int32, err error) {
 // Verify decodes all pages of a view, which must have them, and returns the ids of the documents that are
 // not dead.
 func Verify(v *View) ([]string, error) {
+	ids, err := verify(v)
+	return ids, whole(err)
+}
+
+func verify(v *View) ([]string, error) {
 	ids, _, err := mergeIDs([]*View{v})
 	if err != nil {
 		return nil, err
@@ -106,7 +131,7 @@ func Verify(v *View) ([]string, error) {
 	for n := range v.firstKeys {
 		page, err := v.page(n + 1)
 		if err != nil {
-			return nil, damaged("a page is missing")
+			return nil, err
 		}
 		first := true
 		var failed error

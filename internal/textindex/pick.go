@@ -162,12 +162,26 @@ func (m *merger) top() (at int, alone bool) {
 	return at, true
 }
 
-// skip skips n documents, and returns how many of n are left if there are not so many. It reads no ids
-// of pages that it skips as a whole.
+// skip skips n documents, and returns how many of n are left if there are not so many. It finds the
+// place by the first ids of pages, so it reads few pages however many documents it skips.
 func (m *merger) skip(n int) (int, error) {
-	for n > 0 && len(m.heads) > 0 {
-		at, alone := m.top()
-		if alone {
+	left := 0
+	for i := range m.heads {
+		left += len(m.heads[i].docs)
+	}
+	if n >= left {
+		m.heads = nil
+		return n - left, nil
+	}
+	if n > perPage {
+		skipped, err := m.skipPages(n)
+		if err != nil {
+			return 0, err
+		}
+		n -= skipped
+	}
+	for n > 0 {
+		if at, alone := m.top(); alone {
 			of := min(n, m.heads[at].onPage())
 			n -= of
 			m.drop(at, of)
@@ -178,7 +192,66 @@ func (m *merger) skip(n int) (int, error) {
 		}
 		n--
 	}
-	return n, nil
+	return 0, nil
+}
+
+// skipPages skips at most n documents and returns how many it skipped. It skips all documents from the
+// first id of some page on: the lowest such id from which at most n documents follow, itself included.
+// What is left of n is on one page of each head.
+func (m *merger) skipPages(n int) (skipped int, err error) {
+	var firsts []string
+	for i := range m.heads {
+		h := &m.heads[i]
+		firsts = append(firsts, h.firstIDs[int(h.docs[len(h.docs)-1])/perPage:int(h.docs[0])/perPage+1]...)
+	}
+	slices.Sort(firsts)
+	low, high := 0, len(firsts) // the sought one is in [low, high]; high: none of them
+	for low < high {
+		middle := (low + high) / 2
+		_, all, err := m.from(firsts[middle])
+		if err != nil {
+			return 0, err
+		}
+		if all > n {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	if low == len(firsts) {
+		return 0, nil
+	}
+	counts, skipped, err := m.from(firsts[low])
+	if err != nil {
+		return 0, err
+	}
+	for i := len(counts) - 1; i >= 0; i-- { // drop may delete a head
+		m.drop(i, counts[i])
+	}
+	return skipped, nil
+}
+
+// from counts the documents whose ids are not less than id, by head and in all.
+func (m *merger) from(id string) (counts []int, all int, err error) {
+	counts = make([]int, len(m.heads))
+	missing := false
+	for i := range m.heads {
+		h := &m.heads[i]
+		start, err := h.before(id)
+		if errors.Is(err, errMissing) {
+			missing = true
+			continue
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		counts[i] = sort.Search(len(h.docs), func(j int) bool { return int(h.docs[j]) < start })
+		all += counts[i]
+	}
+	if missing {
+		return nil, 0, errMissing
+	}
+	return counts, all, nil
 }
 
 // onPage returns the number of documents on the page of the next one.

@@ -2,6 +2,7 @@ package textindex
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -359,6 +360,39 @@ func TestSearchReadsFewPages(t *testing.T) {
 	}
 }
 
+// Proposals that are edited move to later segments, so that the ids of segments overlap.
+func TestDeepPagesOfOverlappingSegmentsReadFewPages(t *testing.T) {
+	t.Parallel()
+	const n, segments = 100_000, 5
+	s := &storage{}
+	for part := range segments {
+		var docs []Doc
+		for i := part; i < n; i += segments {
+			docs = append(docs, Doc{ID: fmt.Sprintf("id%08d", i), Title: []string{"every"}})
+		}
+		s.add(docs)
+	}
+	const most = 100 // of some 400 pages with ids
+	for _, order := range []Order{ByID, Oldest} {
+		q := Query{Words: []string{"every"}, Order: order}
+		for _, offset := range []int{0, 300, n / 2, n - 10} {
+			want := offset
+			if order == ByID {
+				want = n - 1 - offset
+			}
+			hits, _, read := s.search(t, q, nil, offset, 10)
+			if len(hits) != 10 || hits[0].ID != fmt.Sprintf("id%08d", want) || read > most {
+				t.Errorf("order %v from %d: hits %v from %d pages, want 10 from id%08d and at most %d pages",
+					order, offset, hits, read, want, most)
+			}
+		}
+		after := Hit{ID: fmt.Sprintf("id%08d", n/2)}
+		if hits, _, read := s.search(t, q, &after, 0, 10); len(hits) != 10 || read > most {
+			t.Errorf("order %v after %s: %d hits from %d pages, want 10 from at most %d", order, after.ID, len(hits), read, most)
+		}
+	}
+}
+
 // FuzzPages changes a page. Nothing may panic or run for ever.
 func FuzzPages(f *testing.F) {
 	rnd := rand.New(rand.NewPCG(1, 1))
@@ -410,4 +444,35 @@ func FuzzSet(f *testing.F) {
 			t.Errorf("%v %s", err, diff)
 		}
 	})
+}
+
+// A segment without one of its pages is damaged, whichever it is.
+func TestMissingPagesAreDamage(t *testing.T) {
+	t.Parallel()
+	var docs []Doc
+	for i := range 2000 {
+		docs = append(docs, Doc{ID: fmt.Sprintf("doc-%06d", i), Text: []string{"common", fmt.Sprintf("word%d", i)}})
+	}
+	var s storage
+	s.add(docs)
+	pages := s.segments[0].pages
+	if len(pages) < 4 {
+		t.Fatalf("%d pages, want more", len(pages))
+	}
+	for lost := 1; lost < len(pages); lost++ {
+		v := s.views(t)[0]
+		for n, p := range pages {
+			if n != lost {
+				v.AddPage(n, checked(t, p))
+			}
+		}
+		_, verified := Verify(v)
+		_, merged := Merge([]*View{v.Again()})
+		if !errors.Is(verified, ErrDamaged) {
+			t.Errorf("page %d of %d is missing: %v, want %v", lost, len(pages), verified, ErrDamaged)
+		}
+		if merged != nil && !errors.Is(merged, ErrDamaged) { // it needs no pages of prefixes
+			t.Errorf("page %d of %d is missing: %v, want %v or none", lost, len(pages), merged, ErrDamaged)
+		}
+	}
 }

@@ -232,6 +232,8 @@ func (v *View) before(id string) (int, error) {
 		return 0, nil
 	case id > v.last:
 		return v.docs, nil
+	case p < len(v.firstIDs) && v.firstIDs[p] == id:
+		return p * perPage, nil
 	}
 	list, err := v.idsOf(1 + len(v.firstKeys) + p - 1)
 	if err != nil {

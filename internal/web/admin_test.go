@@ -28,6 +28,7 @@ var adminForms = []string{
 	"/clients/client-1/delete",
 	"/members", "/members/user:ada", "/members/user:ada/link", "/members/invitations", "/members/invitations/inv-1/revoke",
 	"/settings/friction", "/settings/deliveries", "/settings/notes", "/settings/notes/note-1/delete",
+	"/tasks/01k5xb7d2n8f4j6s0a9g3r5w1c/rerun",
 	"/webhooks", "/webhooks/hook-1", "/webhooks/hook-1/state", "/webhooks/hook-1/ping", "/webhooks/hook-1/redeliver",
 	"/webhooks/hook-1/rotate", "/webhooks/hook-1/delete",
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/policy"
 	"github.com/parley-dev/parley/internal/task"
 )
 
@@ -19,6 +21,8 @@ func (p *Pages) mountAgents() {
 		"POST /agents":                   (*visit).createAgent,
 		"GET /agents/{id}":               (*visit).agentPage,
 		"POST /agents/{id}":              (*visit).editAgent,
+		"POST /agents/{id}/remote":       (*visit).changeRemote,
+		"POST /agents/{id}/refresh":      (*visit).readCard,
 		"POST /agents/{id}/state":        (*visit).disableAgent,
 		"POST /agents/{id}/status":       (*visit).pinAgent,
 		"GET /agents/{id}/connect":       (*visit).connectPage,
@@ -54,6 +58,17 @@ type agentRow struct {
 	Status string // available, busy, offline or disabled
 }
 
+// Absent says what is missing while the agent is offline.
+func (r agentRow) Absent() string {
+	if r.IsRelay() {
+		return "the remote agent is down"
+	}
+	return "no worker is connected"
+}
+
+// IsRelay reports whether a remote agent does its work.
+func (r agentRow) IsRelay() bool { return r.Builtin == agent.Relayed }
+
 // Tone returns the style of the status.
 func (r agentRow) Tone() string {
 	switch r.Status {
@@ -80,87 +95,6 @@ func (v *visit) agentRow(g *agent.Agent, presence dispatch.Presence) agentRow {
 	return row
 }
 
-// agentForm has the values of the form that registers or changes an agent.
-type agentForm struct {
-	ID, Name, Description string
-	Skills                string // separated by commas
-	Public                bool
-}
-
-func (v *visit) agentForm() agentForm {
-	return agentForm{
-		ID: v.value("id"), Name: v.value("name"), Description: v.text("description"), Skills: v.value("skills"),
-		Public: v.value("visibility") == "public",
-	}
-}
-
-// skills parses the tags.
-func (f *agentForm) skills() []agent.Skill {
-	out := []agent.Skill{}
-	for tag := range strings.FieldsFuncSeq(f.Skills, func(r rune) bool { return r == ',' || r == '\n' }) {
-		if tag = strings.TrimSpace(tag); tag != "" {
-			out = append(out, agent.PlainSkill(tag))
-		}
-	}
-	return out
-}
-
-func (v *visit) newAgentPage() error {
-	if _, err := v.access(identity.ManageAgents); err != nil {
-		return err
-	}
-	return render(v, http.StatusOK, "agent_new", "Register an agent", agentForm{})
-}
-
-// createAgent registers an agent, and redirects to the page to connect its worker.
-func (v *visit) createAgent() error {
-	a, err := v.access(identity.ManageAgents)
-	if err != nil {
-		return v.audited(identity.AgentCreate, v.value("id"), err)
-	}
-	form := v.agentForm()
-	created := agent.Agent{
-		ID: form.ID, Org: v.member.Org, Name: form.Name, Description: form.Description,
-		Public: form.Public,
-	}
-	created.Describe(form.skills())
-	err = checkAgent(&created)
-	ctx, once, beginErr := v.begin()
-	if beginErr != nil {
-		return beginErr
-	}
-	if err == nil {
-		created, err = v.Agents.Create(ctx, a, created)
-	}
-	if err != nil {
-		err = v.audited(identity.AgentCreate, form.ID, err)
-		return renderForm(v, http.StatusOK, "agent_new", "Register an agent", form, err)
-	}
-	said := created.Name + " is registered. Connect its worker next."
-	if once.Replayed() {
-		said = ""
-	}
-	return v.done(v.agentPath(created.ID)+"/connect", said)
-}
-
-// checkAgent validates an agent including its id.
-func checkAgent(g *agent.Agent) error {
-	var wrong []errs.Field
-	if !identity.ValidAgentID(g.ID) {
-		wrong = append(wrong, errs.Field{
-			Path:    errs.At("id"),
-			Message: "must have 1 to 64 of a-z, 0-9, '.', '_' and '-', and start with a letter or digit",
-		})
-	}
-	if err := g.Validate(); err != nil {
-		wrong = append(wrong, errs.As(err).Fields...)
-	}
-	if len(wrong) > 0 {
-		return errs.InvalidFields(wrong...)
-	}
-	return nil
-}
-
 // agentView is the page of an agent.
 type agentView struct {
 	agentRow
@@ -171,11 +105,42 @@ type agentView struct {
 	MayManage bool
 	MayCall   bool
 	Presences []string
+	Deadline  string      // of tasks whose sender gives none, such as 1h; empty: none
+	Attempts  string      // of the same, in words
+	Relay     *relayView  // nil: the agent is no relay
 	Worker    *connecting // for members who may manage agents
 	Queued    string      // number of waiting tasks, for the same
 	Failures  []failureRow
+	Callers   []agent.Usage // other orgs that used the quota in this period, for the same
 	Tasks     []taskRow
 	Message   string // value of the form that sends a task
+}
+
+// attemptsOf says in words how often a task is tried whose sender sets nothing.
+func attemptsOf(p policy.Policy) string {
+	r := p.Retries()
+	if r.Attempts == 1 {
+		return "1"
+	}
+	cause := "failed or lost"
+	switch {
+	case !r.Failed:
+		cause = "lost"
+	case !r.Lost:
+		cause = "failed"
+	}
+	out := fmt.Sprintf("up to %d if %s", r.Attempts, cause)
+	if r.Backoff > 0 {
+		out += ", first wait " + span(r.Backoff)
+	}
+	return out
+}
+
+// agentExtras are the values of a form on the page of an agent that failed.
+type agentExtras struct {
+	Typed   *agentForm // of the form that changes the entry
+	Remote  *relayForm // of the form that changes the remote agent
+	Message string     // of the form that sends a task
 }
 
 // ownAgent returns the agent in the URL.
@@ -187,16 +152,19 @@ func (v *visit) ownAgent(action identity.Action) (agent.Agent, error) {
 	return v.Agents.Get(v.r.Context(), a, v.agentID())
 }
 
-func (v *visit) agentPage() error { return v.showAgent(nil, "", nil) }
+func (v *visit) agentPage() error { return v.showAgent(agentExtras{}, nil) }
 
 // showAgent shows the page of an agent, with the values of a form that failed.
-func (v *visit) showAgent(typed *agentForm, message string, problem error) error {
+func (v *visit) showAgent(part agentExtras, problem error) error {
 	ctx := v.r.Context()
 	a, err := v.access(identity.ReadAgents)
 	if err != nil {
 		return err
 	}
 	g, err := v.Agents.Get(ctx, a, v.agentID())
+	if errs.KindOf(err) == errs.NotFound {
+		return v.showPublicAgent(a, part.Message, problem)
+	}
 	if err != nil {
 		return err
 	}
@@ -210,17 +178,19 @@ func (v *visit) showAgent(typed *agentForm, message string, problem error) error
 	view := agentView{
 		agentRow: v.agentRow(&g, presence), Rich: g.Rich(&g.Profile),
 		MayManage: v.may(identity.ManageAgents), MayCall: v.may(identity.CallAgent) && !g.Disabled,
-		Presences: agent.Presences, Message: message,
-		Form: agentForm{
-			ID: g.ID, Name: g.Name, Description: g.Description, Skills: strings.Join(g.Skills, ", "),
-			Public: g.Public,
-		},
+		Presences: agent.Presences, Message: part.Message, Form: newAgentForm(&g),
+		Deadline: span(g.Policy.Timeout), Attempts: attemptsOf(g.Policy),
 	}
 	if g.Public && !g.Disabled { // the card of a private agent requires an API key
 		view.CardHref = "/a2a/" + g.ID + "/.well-known/agent-card.json"
 	}
-	if typed != nil {
-		view.Form, view.Editing = *typed, true
+	if part.Typed != nil {
+		view.Form, view.Editing = *part.Typed, true
+	}
+	if g.Builtin == agent.Relayed {
+		if view.Relay, err = v.relayView(a, g.ID, part.Remote); err != nil {
+			return err
+		}
 	}
 	if err := v.health(&g, &view); err != nil {
 		return err
@@ -233,25 +203,6 @@ func (v *visit) showAgent(typed *agentForm, message string, problem error) error
 	return renderForm(v, http.StatusOK, "agent", g.Name, view, problem)
 }
 
-// editAgent changes the entry of an agent.
-func (v *visit) editAgent() error {
-	g, err := v.ownAgent(identity.ManageAgents)
-	if err != nil {
-		return v.audited(identity.AgentUpdate, v.agentID(), err)
-	}
-	form := v.agentForm()
-	form.ID = g.ID
-	edit := agent.Edit{Name: &form.Name, Description: &form.Description, Public: &form.Public}
-	if _, ok := v.r.PostForm["skills"]; ok {
-		skills := form.skills()
-		edit.Skills = &skills
-	}
-	if err := v.updateAgent(g.ID, edit); err != nil {
-		return v.showAgent(&form, "", err)
-	}
-	return v.done(v.agentPath(g.ID), "The agent was changed.")
-}
-
 // updateAgent changes an agent once per form.
 func (v *visit) updateAgent(id string, e agent.Edit) error {
 	a, err := v.access(identity.ManageAgents)
@@ -260,7 +211,10 @@ func (v *visit) updateAgent(id string, e agent.Edit) error {
 	}
 	ctx, _, err := v.begin()
 	if err == nil {
-		_, err = v.Agents.Update(ctx, a, id, e)
+		var edited agent.Agent
+		if edited, err = v.Agents.Update(ctx, a, id, e); err == nil {
+			v.Relays.Edited(&edited)
+		}
 	}
 	return v.audited(identity.AgentUpdate, id, err)
 }
@@ -277,7 +231,7 @@ func (v *visit) disableAgent() error {
 		said = g.Name + " is disabled: it cannot be called or worked for, and its tasks stay queued."
 	}
 	if err := v.updateAgent(g.ID, agent.Edit{Disabled: &disabled}); err != nil {
-		return v.showAgent(nil, "", err)
+		return v.showAgent(agentExtras{}, err)
 	}
 	return v.back(v.agentPath(g.ID), said)
 }
@@ -289,14 +243,17 @@ func (v *visit) pinAgent() error {
 		return v.audited(identity.AgentUpdate, v.agentID(), err)
 	}
 	status := v.value("status")
-	said := "The status is pinned: " + g.Name + " shows as " + status + ", whatever its workers do."
+	said := "The status is pinned: " + g.Name + " shows as " + status + ", whatever happens."
 	if status == "" {
 		said = "The status follows the workers again."
+		if g.Builtin == agent.Relayed {
+			said = "The status follows the remote agent again."
+		}
 	} else if !slices.Contains(agent.Presences, status) {
 		said = ""
 	}
 	if err := v.updateAgent(g.ID, agent.Edit{Pinned: &status}); err != nil {
-		return v.showAgent(nil, "", err)
+		return v.showAgent(agentExtras{}, err)
 	}
 	return v.back(v.agentPath(g.ID), said)
 }

@@ -38,13 +38,21 @@ func (v *visit) health(g *agent.Agent, view *agentView) error {
 			return err
 		}
 		view.Worker = &state
+	}
+	if g.Builtin == "" || view.Relay != nil {
 		one := []crewRow{{agentRow: view.agentRow}}
 		if err := v.addCrews(one); err != nil {
 			return err
 		}
 		view.Queued = one[0].Waiting
 	}
-	var err error
+	a, err := v.access(identity.ManageAgents)
+	if err != nil {
+		return err
+	}
+	if view.Callers, err = v.Catalogue.Callers(v.r.Context(), a, g); err != nil {
+		return err
+	}
 	view.Failures, err = v.failures(g.ID)
 	return err
 }

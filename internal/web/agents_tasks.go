@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
@@ -92,7 +93,7 @@ func (v *visit) sendTask() error {
 		t, err = v.sendNew(call, m)
 	}
 	if err != nil {
-		return v.showAgent(nil, v.text("message"), err)
+		return v.showAgent(agentExtras{Message: v.text("message")}, err)
 	}
 	return v.done(v.taskPath(id, t.ID), "The task was sent.")
 }
@@ -127,6 +128,7 @@ type taskView struct {
 	Interrupt                   bool // the agent waits for the member
 	Over                        bool
 	NoWorker                    bool // no worker is connected
+	IsRelay                     bool // a remote agent does the work
 	Message                     string
 	Curl                        string // command that sends the first message; empty if it is too large
 	MayResend                   bool
@@ -183,11 +185,15 @@ func (v *visit) taskView() (*taskView, error) {
 	}
 	if a, err := v.access(identity.ReadAgents); err == nil {
 		if g, err := v.Agents.Get(ctx, a, id); err == nil {
-			view.AgentName = g.Name
+			view.AgentName, view.IsRelay = g.Name, g.Builtin == agent.Relayed
 		}
 	}
 	if t.State == task.Submitted {
 		view.NoWorker = !v.Tasks.Expected(ctx, call)
+		if view.IsRelay { // the server runs it, also while the remote agent is down
+			presence, err := v.Workers.Presence(ctx, task.AgentKey{Org: t.Org, ID: id})
+			view.NoWorker = err == nil && presence == dispatch.Offline
+		}
 	}
 	if v.may(identity.ReadTasks) && t.Org == v.member.Org {
 		view.Timeline = v.orgTaskPath(t.UID)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/orgtest"
 	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/secret"
 	"github.com/parley-dev/parley/internal/store"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/web"
@@ -37,8 +39,9 @@ type dashboard struct {
 	proposals *proposal.Proposals
 	followups *followup.Followups
 	frictions *friction.Frictions
-	receiver  *receiver   // of webhooks
-	busy      atomic.Bool // the search is busy
+	receiver  *receiver       // of webhooks
+	keys      *secret.Keyring // without a key until a test makes one
+	busy      atomic.Bool     // the search is busy
 }
 
 func newDashboard(tb testing.TB, edit ...func(*httpx.Options)) *dashboard {
@@ -53,6 +56,10 @@ func newDashboard(tb testing.TB, edit ...func(*httpx.Options)) *dashboard {
 		frictions: friction.New(w.Store.Friction(), orgtest.Now, orgtest.NewID, proposal.Check),
 	}
 	d.receiver = &receiver{}
+	var err error
+	if d.keys, err = secret.Find(filepath.Join(tb.TempDir(), "secret.key"), orgtest.Now); err != nil {
+		tb.Fatal(err)
+	}
 	d.proposals = proposal.New(searchStore{w.Store.Proposals(), &d.busy}, orgtest.Now, orgtest.NewID)
 	o := w.Router()
 	o.Logger = slog.New(slog.NewTextHandler(w.Logs, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -66,7 +73,7 @@ func newDashboard(tb testing.TB, edit ...func(*httpx.Options)) *dashboard {
 	w.Store.OnEvents(events.Changed)
 	pages, err := web.New(router, web.Options{
 		Accounts: d.accounts, OrgAdmin: d.admin, Proposals: d.proposals, Followups: d.followups, Frictions: d.frictions,
-		Agents: w.Agents, Tasks: w.Tasks.Tasks, Workers: w.Tasks.Workers, Sessions: w.Store.Sessions(), Programs: d.clients,
+		Agents: w.Agents, Catalogue: w.Catalogue, Relays: newRelays(w, d.keys), Tasks: w.Tasks.Tasks, Workers: w.Tasks.Workers, Sessions: w.Store.Sessions(), Programs: d.clients,
 		Events:    events,
 		Webhooks:  newWebhooks(w, d.receiver),
 		PublicURL: "http://parley.test",

@@ -13,8 +13,9 @@ var icons = map[string]string{
 	"agent":     `<rect x="3" y="5" width="10" height="8" rx="2"/><path d="M8 5V2.500M6 9h.01M10 9h.01"/>`,
 	"service": `<rect x="2.500" y="3" width="11" height="4" rx="1"/>` +
 		`<rect x="2.500" y="9" width="11" height="4" rx="1"/><path d="M5 5h.01M5 11h.01"/>`,
-	"task": `<path d="M9 2L4 9h4l-1 5 5-7H8z"/>`,
-	"key":  `<circle cx="5.500" cy="10.500" r="3"/><path d="M8 8l5-5m-2 2l2 2"/>`,
+	"task":      `<path d="M9 2L4 9h4l-1 5 5-7H8z"/>`,
+	"catalogue": `<circle cx="7" cy="7" r="4.500"/><path d="M10.300 10.300l3.200 3.200"/>`,
+	"key":       `<circle cx="5.500" cy="10.500" r="3"/><path d="M8 8l5-5m-2 2l2 2"/>`,
 	"members": `<circle cx="6" cy="5.500" r="2.500"/><path d="M1.500 13.500c.500-3 2.300-4 4.500-4s4 1 4.500 4` +
 		`M11 3.500a2.300 2.300 0 0 1 0 4M12 9.800c1.500.500 2.300 1.600 2.500 3.700"/>`,
 	"client": `<rect x="2.500" y="3" width="11" height="10" rx="2"/><path d="M2.500 6.500h11M5 4.800h.01"/>`,

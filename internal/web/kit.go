@@ -177,7 +177,7 @@ func (p *Pages) signedOut(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := view{Title: "You are signed out", Action: r.URL.RequestURI()}
-	for _, name := range passwordFields {
+	for _, name := range secretFields {
 		r.PostForm.Del(name) // must not appear in a page
 	}
 	for name, values := range r.PostForm {
@@ -216,9 +216,9 @@ func (v *visit) text(name string) string {
 // command, so that a form that is sent twice (double click, reload, back button) runs once.
 const onceField = "once"
 
-// passwordFields are the fields with passwords. They are never stored: neither in the fingerprint
-// of a form nor in a page that repeats a form.
-var passwordFields = []string{"password", "old", "repeat", "confirm"}
+// secretFields are the fields with passwords and credentials. They are never stored: neither in the
+// fingerprint of a form nor in a page that repeats a form.
+var secretFields = []string{"password", "old", "repeat", "confirm", "bearer_token", "header_value", "client_secret"}
 
 // once returns the idempotency key of the form.
 func (v *visit) once() (*idempotency.Key, error) {
@@ -228,7 +228,7 @@ func (v *visit) once() (*idempotency.Key, error) {
 	}
 	fields := url.Values{}
 	for name, values := range v.r.PostForm {
-		if name != onceField && !slices.Contains(passwordFields, name) {
+		if name != onceField && !slices.Contains(secretFields, name) {
 			fields[name] = values
 		}
 	}

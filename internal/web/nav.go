@@ -61,6 +61,7 @@ func (v *visit) nav() (identity.Org, nav, error) {
 	add(&n.Main, identity.ListProposals, "/proposals", "Proposals", "proposals", open)
 	add(&n.Main, identity.ListFollowups, "/followups", "Follow-ups", "followups", work)
 	add(&n.Main, identity.ReadAgents, "/agents", "Agents", "agent", 0)
+	add(&n.Main, identity.ReadAgents, "/catalogue", "Catalogue", "catalogue", 0)
 	add(&n.Main, identity.ReadTasks, "/tasks", "Tasks", "task", 0)
 	add(&n.Main, identity.ReadFriction, "/friction", "Friction", "friction", 0)
 	add(&n.Main, identity.ReadEvents, "/events", "Events", "events", 0)

@@ -3,8 +3,10 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
+	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -25,7 +27,10 @@ type orgTaskView struct {
 	Waits       bool   // the task is not over
 	LeaseEnds   time.Time
 
-	MaxAttempts int // that may be lost before the task fails
+	MaxAttempts int
+	Deadline    time.Time // zero: none
+	NextAttempt time.Time // when the task that waits to be tried again is queued; zero: it does not wait
+	Again       bool      // the member may send the task again
 }
 
 // attemptRow is an attempt in words.
@@ -38,8 +43,9 @@ type attemptRow struct {
 	Duration string
 }
 
-// Lost reports whether the worker was lost.
-func (r attemptRow) Lost() bool { return r.Ended == task.LeaseExpired }
+// Counts reports whether the attempt is one of those that the policy of the task limits: its worker was
+// lost or failed.
+func (r attemptRow) Counts() bool { return r.Ended == task.LeaseExpired || r.Ended == task.LeaseFailed }
 
 // orgTaskPage shows a task with its timeline.
 func (v *visit) orgTaskPage() error {
@@ -53,7 +59,12 @@ func (v *visit) orgTaskPage() error {
 	}
 	view := orgTaskView{
 		orgTaskRow: v.orgTaskRow(&t), TooLarge: large, Waits: !t.State.Terminal(), LeaseEnds: t.Lease.ExpiresAt,
-		MayRetry: v.may(identity.ManageAgents), MaxAttempts: task.MaxAttempts,
+		MayRetry: v.may(identity.ManageAgents), MaxAttempts: t.Policy.Retries().Attempts,
+		Deadline: t.Policy.Deadline,
+	}
+	view.Again = view.MayRetry && slices.Contains(task.Rerunnable, t.State)
+	if !t.WakeAt.Equal(t.Policy.Deadline) {
+		view.NextAttempt = t.WakeAt
 	}
 	if t.Sender == v.member.Principal {
 		view.Console = v.taskPath(t.Agent, t.ID)
@@ -106,6 +117,8 @@ var endings = map[task.LeaseEnd]struct{ how, tone string }{
 	task.LeaseReturned: {"released: the worker handed it back", ""},
 	task.LeaseExpired:  {"lease lost: the worker stopped its heartbeats", "high"},
 	task.LeaseCanceled: {"canceled by the sender", ""},
+	task.LeaseFailed:   {"failed: another attempt follows", "high"},
+	task.LeaseOverdue:  {"ended by the deadline", "high"},
 }
 
 // newAttemptRow returns an attempt in words. l is the lease of one that is not over.
@@ -154,6 +167,27 @@ func (v *visit) pushesOf(a identity.Access, t *task.Task) ([]deliveryRow, error)
 		out[i] = newDeliveryRow(&list[i])
 	}
 	return out, err
+}
+
+// rerunOrgTask sends a task again.
+func (v *visit) rerunOrgTask() error {
+	a, err := v.access(identity.ManageAgents)
+	if err != nil {
+		return err
+	}
+	uid := v.r.PathValue("uid")
+	ctx, _, err := v.begin()
+	var made task.Task
+	if err == nil {
+		made, err = v.Tasks.OrgRerun(ctx, a, uid)
+	}
+	if errs.KindOf(err) == errs.Conflict { // the page shows its state
+		return v.back(v.base()+"/tasks/"+uid, refusal(sentence(err)))
+	}
+	if err != nil {
+		return err
+	}
+	return v.back(v.base()+"/tasks/"+made.UID, "This is the new task. It has the messages of the old one.")
 }
 
 // orgTaskJSON shows a task as JSON.

@@ -13,9 +13,10 @@ import (
 
 func (p *Pages) mountTasks() {
 	p.orgPages(map[string]handler{
-		"GET /tasks":            (*visit).tasksPage,
-		"GET /tasks/{uid}":      (*visit).orgTaskPage,
-		"GET /tasks/{uid}/json": (*visit).orgTaskJSON,
+		"GET /tasks":                                 (*visit).tasksPage,
+		"GET /tasks/{uid}":                           (*visit).orgTaskPage,
+		"GET /tasks/{uid}/json":                      (*visit).orgTaskJSON,
+		"POST /tasks/{uid}/rerun":                    (*visit).rerunOrgTask,
 		"GET /tasks/{uid}/outputs/{artifact}/{part}": (*visit).orgTaskOutput,
 	})
 }

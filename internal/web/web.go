@@ -31,6 +31,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/relay"
 	"github.com/parley-dev/parley/internal/webhook"
 )
 
@@ -42,6 +43,8 @@ type Options struct {
 	Followups *followup.Followups
 	Frictions *friction.Frictions
 	Agents    *agent.Registry
+	Catalogue *agent.Catalogue
+	Relays    *relay.Service
 	Tasks     *dispatch.Tasks
 	Workers   *dispatch.Workers
 	Events    *event.Service
@@ -136,6 +139,7 @@ func (p *Pages) Mount() {
 	p.mountProposal()
 	p.mountFollowups()
 	p.mountAgents()
+	p.mountCatalogue()
 	p.mountTasks()
 	p.mountKeys()
 	p.mountClients()

@@ -58,7 +58,7 @@ func newWebhooks(w *orgtest.World, to delivery.Sender) *webhook.Service {
 
 var (
 	hookID     = regexp.MustCompile(`hook-[0-9a-z]{20,}`)
-	hookSecret = regexp.MustCompile(`whsec_[A-Za-z0-9+/=]+`)
+	hookSecret = regexp.MustCompile(`whsec_[A-Za-z0-9+/=&#;]+`) // as in HTML, where + is escaped
 )
 
 // hook creates a webhook with further fields, and returns its path and secret.

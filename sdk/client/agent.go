@@ -20,14 +20,27 @@ import (
 type AgentClient struct {
 	c  *Client
 	id string
+	// parent is the task that the caller works on; see During.
+	parent string
+}
+
+// During returns a client for an agent that calls while it works on a task of its own: the id of the
+// task, or the token of its lease. The server counts such calls, and refuses those that go too deep.
+// The key must be one that works for the task's agent.
+func (a *AgentClient) During(task string) *AgentClient {
+	return &AgentClient{a.c, a.id, task}
 }
 
 // Agent returns a client for an agent of the key's org, or for a public one.
-func (c *Client) Agent(id string) *AgentClient { return &AgentClient{c, id} }
+func (c *Client) Agent(id string) *AgentClient { return &AgentClient{c: c, id: id} }
 
 // rpc returns a call of one of the agent's methods.
 func (a *AgentClient) rpc(method string, params any, repeat bool) call {
-	return call{method: http.MethodPost, path: escape("a2a", a.id), rpc: method, in: params, repeat: repeat}
+	r := call{method: http.MethodPost, path: escape("a2a", a.id), rpc: method, in: params, repeat: repeat}
+	if a.parent != "" {
+		r.set("Parley-Parent-Task", a.parent)
+	}
+	return r
 }
 
 // v1 returns a call of a method of A2A 1.0.
@@ -58,16 +71,22 @@ type SendParams struct {
 	ContextID string `json:"contextId,omitempty"`
 	// Metadata is a JSON object for the agent.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// Policy is the deadline of a new task, and when it is tried again; nil: the agent's default.
+	Policy *TaskPolicy `json:"-"`
 	// HistoryLength is how many messages of the history the response has; none if nil.
 	HistoryLength *int `json:"historyLength,omitempty"`
 	// Wait is how long to wait for the task to rest, up to a minute. Zero returns at once.
 	Wait time.Duration `json:"-"`
 }
 
-func (p *SendParams) complete() {
+func (p *SendParams) complete() (err error) {
 	if p.ID == "" {
 		p.ID = NewTaskID("go-")
 	}
+	if p.Policy != nil {
+		p.Metadata, err = p.Policy.Metadata(p.Metadata)
+	}
+	return err
 }
 
 // NewTaskID returns a random id for a task, with a prefix that shows its origin.
@@ -75,7 +94,9 @@ func NewTaskID(prefix string) string { return prefix + strings.ToLower(rand.Text
 
 // Send sends a task, or a further message on one, and returns the task.
 func (a *AgentClient) Send(ctx context.Context, p SendParams, opts ...Option) (*Task, error) {
-	p.complete()
+	if err := p.complete(); err != nil {
+		return nil, err
+	}
 	r := a.rpc("tasks/send", p, true)
 	if p.Wait > 0 {
 		seconds := max(1, int(min(p.Wait, time.Minute)/time.Second))
@@ -104,6 +125,14 @@ func (a *AgentClient) Get(ctx context.Context, id string, p GetParams, opts ...O
 // Cancel cancels a task that the caller sent.
 func (a *AgentClient) Cancel(ctx context.Context, id string, opts ...Option) (*Task, error) {
 	return fetch[Task](ctx, a.c, a.v1("CancelTask", taskParams{ID: id}, false), opts)
+}
+
+// Rerun sends a task of the caller again that failed, was rejected or canceled. The new task has its
+// own id, and names the old one in its metadata.
+func (a *AgentClient) Rerun(ctx context.Context, id string, opts ...Option) (*OrgTask, error) {
+	r := post(nil, "api", "v1", "agents", a.id, "tasks", id, "rerun")
+	r.inOrg = false
+	return fetch[OrgTask](ctx, a.c, r, opts)
 }
 
 // MessageReceipt acknowledges a direct message.

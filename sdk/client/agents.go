@@ -39,7 +39,9 @@ type Agent struct {
 	DocumentationURL string         `json:"documentation_url"`
 	IconURL          string         `json:"icon_url"`
 	Provider         *AgentProvider `json:"provider"`
+	Policy           *TaskPolicy    `json:"policy"` // of tasks whose sender gives none; nil: none
 	Public           bool           `json:"public"`
+	Quota            *AgentQuota    `json:"quota"` // of each other org; nil: no limit
 	Disabled         bool           `json:"disabled"`
 	Status           AgentStatus    `json:"status"`
 	PinnedStatus     AgentStatus    `json:"pinned_status"` // empty: the status follows the workers
@@ -47,6 +49,62 @@ type Agent struct {
 	CreatedAt        time.Time      `json:"created_at"`
 	UpdatedAt        time.Time      `json:"updated_at"`
 	LastSeenAt       time.Time      `json:"last_seen_at"` // zero: no worker was seen, or the key may not read it
+	Relay            *AgentRelay    `json:"relay"`        // nil in lists, and for agents with workers
+}
+
+// AgentRelay is the remote A2A agent that does the work of a relay.
+type AgentRelay struct {
+	URL        string                `json:"url"`
+	Credential *AgentRelayCredential `json:"credential"` // without its secret; nil: none
+	Remote     AgentRelayRemote      `json:"remote"`
+	Health     string                `json:"health"`  // up or down
+	Problem    string                `json:"problem"` // why tasks cannot be sent; empty: they can
+	CheckedAt  time.Time             `json:"checked_at"`
+}
+
+// AgentRelayCredential describes a credential without its secret.
+type AgentRelayCredential struct {
+	Type  string    `json:"type"` // bearer, header or oauth
+	SetAt time.Time `json:"set_at"`
+}
+
+// AgentRelayRemote is what the card of a remote agent says.
+type AgentRelayRemote struct {
+	Name      string `json:"name"`
+	Version   string `json:"version"`
+	Protocol  string `json:"protocol"` // version of A2A
+	Binding   string `json:"binding"`  // JSONRPC, HTTP+JSON or GRPC
+	Streaming bool   `json:"streaming"`
+}
+
+// RelayTarget is the remote agent of a new relay, or a change of it.
+type RelayTarget struct {
+	// URL is that of the agent or of its card. In a change, an empty one does not change it.
+	URL string `json:"url,omitempty"`
+	// Credential is what the agent demands. In a change, nil does not change it, and the zero
+	// credential removes it.
+	Credential *RelayCredential `json:"credential,omitempty"`
+}
+
+// RelayCredential is a bearer token, a header or an OAuth client.
+type RelayCredential struct {
+	Type         string   `json:"type"`            // bearer, header or oauth
+	Token        string   `json:"token,omitempty"` // of a bearer
+	Name         string   `json:"name,omitempty"`  // of a header
+	Value        string   `json:"value,omitempty"`
+	TokenURL     string   `json:"token_url,omitempty"` // of oauth, as the rest
+	ClientID     string   `json:"client_id,omitempty"`
+	ClientSecret string   `json:"client_secret,omitempty"`
+	Scopes       []string `json:"scopes,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler: the zero credential is null, which removes it.
+func (c RelayCredential) MarshalJSON() ([]byte, error) {
+	if c.Type == "" {
+		return []byte("null"), nil
+	}
+	type plain RelayCredential
+	return json.Marshal(plain(c))
 }
 
 // AgentSkill is a skill of an agent. [SkillTag] makes one from a tag alone.
@@ -98,19 +156,27 @@ func (s *AgentsService) List(ctx context.Context, opts ...Option) (*Page[Agent],
 // AgentCreation is a new agent.
 type AgentCreation struct {
 	ID               string         `json:"id"`
-	Name             string         `json:"name"`
+	Name             string         `json:"name,omitempty"`
 	Description      string         `json:"description,omitempty"`
 	Skills           []AgentSkill   `json:"skills,omitempty"`
 	Version          string         `json:"version,omitempty"`
 	DocumentationURL string         `json:"documentation_url,omitempty"`
 	IconURL          string         `json:"icon_url,omitempty"`
 	Provider         *AgentProvider `json:"provider,omitempty"`
+	Policy           *TaskPolicy    `json:"policy,omitempty"`
 	Public           bool           `json:"public,omitempty"`
+	Quota            *AgentQuota    `json:"quota,omitempty"` // of each other org
+	Relay            *RelayTarget   `json:"relay,omitempty"` // makes it a relay; the name is optional then
 }
 
 // Create registers an agent.
 func (s *AgentsService) Create(ctx context.Context, a AgentCreation, opts ...Option) (*Agent, error) {
 	return fetch[Agent](ctx, s.c, post(a, "agents"), opts)
+}
+
+// Refresh lets the server read the card of a relay's remote agent now.
+func (s *AgentsService) Refresh(ctx context.Context, id string, opts ...Option) (*Agent, error) {
+	return fetch[Agent](ctx, s.c, post(struct{}{}, "agents", id, "refresh"), opts)
 }
 
 // Get returns one agent of the org.
@@ -127,9 +193,12 @@ type AgentPatch struct {
 	DocumentationURL *string        `json:"documentation_url,omitempty"`
 	IconURL          *string        `json:"icon_url,omitempty"`
 	Provider         *AgentProvider `json:"provider,omitempty"` // an empty one removes the provider
+	Policy           *TaskPolicy    `json:"policy,omitempty"`   // replaces all of it; an empty one removes it
 	Public           *bool          `json:"public,omitempty"`
+	Quota            *AgentQuota    `json:"quota,omitempty"` // an empty one removes the limit
 	Disabled         *bool          `json:"disabled,omitempty"`
 	Status           *AgentStatus   `json:"status,omitempty"` // pins it; an empty one lets it follow the workers
+	Relay            *RelayTarget   `json:"relay,omitempty"`
 }
 
 // Update changes an agent.

@@ -47,12 +47,18 @@ func operations(c *client.Client) map[string]any {
 		"list-push-configs":      c.OrgTasks.Pushes,
 		"list-task-push-configs": c.OrgTasks.TaskPushes,
 		"retry-push-config":      c.OrgTasks.RetryPush,
+		"rerun-a2a-task":         c.OrgTasks.Rerun,
+		"rerun-task":             c.Agent("x").Rerun,
 
 		"list-agents":          c.Agents.List,
 		"create-agent":         c.Agents.Create,
 		"get-agent":            c.Agents.Get,
 		"change-agent":         c.Agents.Update,
 		"get-agent-connection": c.Agents.Connection,
+		"refresh-agent":        c.Agents.Refresh,
+		"find-agents":          c.Agents.Find,
+		"get-usage":            c.Agents.Usage,
+		"get-agent-usage":      c.Agents.Callers,
 
 		"list-audit":  c.Audit.List,
 		"list-events": c.Events,

@@ -19,6 +19,8 @@ type OrgTask struct {
 	ContextID  string    `json:"context_id"`
 	State      TaskState `json:"state"`
 	Attempt    int       `json:"attempt"`
+	Attempts   int       `json:"max_attempts"`
+	Deadline   time.Time `json:"deadline"`    // when it fails unless it is over; zero: never
 	FollowupID string    `json:"followup_id"` // empty: none
 	CreatedAt  time.Time `json:"created_at"`
 	UpdatedAt  time.Time `json:"updated_at"`
@@ -57,6 +59,12 @@ func (s *OrgTasksService) All(ctx context.Context, p OrgTaskListParams, opts ...
 // Get returns one task with its content.
 func (s *OrgTasksService) Get(ctx context.Context, uid string, opts ...Option) (*OrgTask, error) {
 	return fetch[OrgTask](ctx, s.c, read("a2a", "tasks", uid), opts)
+}
+
+// Rerun sends a task again that failed, was rejected or canceled, for its sender. The new task has
+// its own id, and names the old one in its metadata.
+func (s *OrgTasksService) Rerun(ctx context.Context, uid string, opts ...Option) (*OrgTask, error) {
+	return fetch[OrgTask](ctx, s.c, post(nil, "a2a", "tasks", uid, "rerun"), opts)
 }
 
 // PushState is the progress of the pushes to one receiver.

@@ -92,7 +92,9 @@ func newEvent(id string, raw json.RawMessage) (Event, error) {
 // live task begins with its own events. The stream survives broken connections; an error
 // is its last value. The iterator can be used once.
 func (a *AgentClient) Stream(ctx context.Context, p SendParams, opts ...Option) iter.Seq2[Event, error] {
-	p.complete()
+	if err := p.complete(); err != nil {
+		return func(yield func(Event, error) bool) { yield(Event{}, err) }
+	}
 	f := a.follow(p.ID, opts)
 	f.first = a.rpc("tasks/sendSubscribe", p, true)
 	return f.events(ctx)

@@ -44,6 +44,8 @@ type ClaimedTask struct {
 	Lease               string          `json:"lease"`
 	LeaseExpiresAt      time.Time       `json:"lease_expires_at"`
 	Attempt             int             `json:"attempt"` // from 1
+	MaxAttempts         int             `json:"max_attempts"`
+	Deadline            time.Time       `json:"deadline"` // when the task fails and its lease ends; zero: never
 	Sender              Sender          `json:"sender"`
 	SenderTaskID        string          `json:"sender_task_id"`
 	ContextID           string          `json:"context_id"`

@@ -36,11 +36,12 @@
 // A worker holds a lease for each task, which this package keeps alive. The handler's context ends
 // when there is no use in continuing, and context.Cause returns why: ErrCanceled, the sender
 // canceled the task (noticed within two seconds); ErrLeaseLost, the server could not be reached for
-// the length of the lease, and the task goes to another worker; ErrStopping, this worker is
-// stopping.
+// the length of the lease, and the task goes to another worker; ErrOverdue, the deadline of the task
+// has passed; ErrStopping, this worker is stopping.
 //
-// When a worker is lost, its tasks go to another one, so a handler must be able to run again for
-// the same task: Attempt counts, and ID stays the same.
+// When a worker is lost, its tasks go to another one, and a task that failed may be tried again, as
+// its sender or its agent chose. So a handler must be able to run again for the same task: Attempt
+// counts, and ID stays the same.
 //
 // # Traces
 //

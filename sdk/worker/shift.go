@@ -141,6 +141,10 @@ func (s *shift) protect(f func() error, what, id string) (err error) {
 // task waits for its slot.
 func (s *shift) begin(a client.ClaimedTask) {
 	ctx, end := context.WithCancelCause(client.WithTrace(s.work, a.Trace))
+	expire := context.CancelFunc(func() {})
+	if !a.Deadline.IsZero() {
+		ctx, expire = context.WithDeadlineCause(ctx, s.localTime(&a), ErrOverdue)
+	}
 	h := &hold{
 		Worker: s.Worker, shift: s, task: a.ID, token: a.Lease, end: end,
 		expires: time.Now().Add(s.lease), turns: newQueue[Message](), seen: a.Seen,
@@ -148,6 +152,7 @@ func (s *shift) begin(a client.ClaimedTask) {
 	s.mu.Lock()
 	if s.stopping {
 		s.mu.Unlock()
+		expire()
 		end(nil)
 		h.handBack()
 		return
@@ -160,10 +165,12 @@ func (s *shift) begin(a client.ClaimedTask) {
 		defer s.handlers.Done()
 		defer s.forget(h)
 		defer end(nil)
+		defer expire()
 		// Heartbeats would fill the trace of a long task.
 		go h.beat(client.WithTrace(ctx, client.Trace{}))
 		t := &Task{
 			ID: a.ID, ContextID: a.ContextID, Sender: a.Sender, Attempt: a.Attempt,
+			MaxAttempts: a.MaxAttempts, Deadline: a.Deadline,
 			Message: a.Message, History: a.History, SenderTaskID: a.SenderTaskID,
 			AcceptedOutputModes: a.AcceptedOutputModes, Trace: a.Trace, hold: h, done: ctx.Done(),
 		}
@@ -173,13 +180,32 @@ func (s *shift) begin(a client.ClaimedTask) {
 		select {
 		case s.slots <- struct{}{}:
 		case <-ctx.Done():
-			h.handBack()
+			s.giveUp(ctx, h)
 			return
 		}
 		err := s.protect(func() error { return s.handle(ctx, t) }, "task", a.ID)
 		<-s.slots
 		s.settle(ctx, t, err)
 	}()
+}
+
+// localTime returns the deadline of a task by this machine's clock, which need not be that of the
+// server. The lease tells the time of the server.
+func (s *shift) localTime(a *client.ClaimedTask) time.Time {
+	if a.LeaseExpiresAt.IsZero() {
+		return a.Deadline
+	}
+	return time.Now().Add(a.Deadline.Sub(a.LeaseExpiresAt.Add(-s.lease)))
+}
+
+// giveUp ends a task whose handler was stopped. A task that is overdue is not handed back: the server
+// ends it.
+func (s *shift) giveUp(ctx context.Context, h *hold) {
+	if errors.Is(context.Cause(ctx), ErrOverdue) {
+		s.log.Warn("the deadline of a task has passed", "agent", s.agent, "task", h.task)
+		return
+	}
+	h.handBack()
 }
 
 // settle ends a task whose handler returned without ending it. If the result cannot be sent, the task
@@ -189,8 +215,8 @@ func (s *shift) settle(ctx context.Context, t *Task, err error) {
 	if h.ended() != nil {
 		return
 	}
-	if ctx.Err() != nil { // the worker is stopping: the handler's result may be incomplete
-		h.handBack()
+	if ctx.Err() != nil { // the handler's result may be incomplete
+		s.giveUp(ctx, h)
 		return
 	}
 	// The report is worth trying while the lease lasts, even if the worker begins to stop.

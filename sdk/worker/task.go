@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/parley-dev/parley/sdk/client"
 )
@@ -15,9 +16,15 @@ type Task struct {
 	ID        string // the platform's id; the same for every attempt
 	ContextID string // groups tasks of the sender
 	Sender    Sender
-	Attempt   int       // from 1; more than 1 if an earlier worker was lost
+	Attempt   int       // from 1; more than 1 if an earlier worker was lost or failed
 	Message   Message   // the latest message of the sender
 	History   []Message // the whole conversation, oldest first, including Message
+
+	// MaxAttempts is how often the task is tried. After a failure in the last attempt it is over.
+	MaxAttempts int
+	// Deadline is when the task fails and its lease ends; zero: never. The context of the handler ends
+	// then, with the cause ErrOverdue.
+	Deadline time.Time
 
 	SenderTaskID        string          // the sender's id of the task
 	Metadata            json.RawMessage // of the sender's latest request that had any; nil: none
@@ -55,6 +62,16 @@ func (t *Task) Replied() bool {
 func saying(text string) *Message {
 	text = strings.ReplaceAll(text, "\x00", "") // the server refuses NUL
 	return &Message{Parts: []Part{Text(text)}}
+}
+
+// Agent returns a client for another agent, of this agent's org or a public one. The server knows its
+// calls as part of this task, and refuses those that go too deep: agents that call each other in a
+// loop come to an end. The key needs the scope svc:a2a:write.
+func (t *Task) Agent(id string) *client.AgentClient { return t.hold.api.Agent(id).During(t.ID) }
+
+// Send sends a task to another agent as part of this one; see Agent.
+func (t *Task) Send(ctx context.Context, agent string, p client.SendParams) (*client.Task, error) {
+	return t.Agent(agent).Send(ctx, p)
 }
 
 // Progress reports progress to the sender.

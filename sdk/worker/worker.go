@@ -14,6 +14,7 @@ var (
 	ErrCanceled  = errors.New("worker: the sender canceled the task")
 	ErrLeaseLost = errors.New("worker: the lease is lost; the task goes to another worker")
 	ErrStopping  = errors.New("worker: the worker is stopping")
+	ErrOverdue   = errors.New("worker: the deadline of the task has passed")
 )
 
 // ErrFinished is returned by a report on a task that this handler has already finished.

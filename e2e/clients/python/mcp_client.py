@@ -25,7 +25,7 @@ def equal(got, want):
 async def tour(name, client):
     tools = await client.list_tools()
     equal(sorted(t.name for t in tools.tools), [
-        "cancel_task", "get_proposal", "get_task", "list_agents", "list_events", "list_proposals", "report_friction", "send_task",
+        "cancel_task", "find_agent", "get_proposal", "get_task", "list_agents", "list_events", "list_proposals", "report_friction", "send_task",
         "submit_proposal", "vote_on_proposal", "withdraw_vote",
     ])
     ok(f"{name}: lists the tools")

@@ -22,6 +22,15 @@ func (w *world) orgs(orgs ...string) {
 	}
 }
 
+// team creates an org with agents.
+func (w *world) team(org string, agents ...string) {
+	w.Helper()
+	w.orgs(org)
+	for _, id := range agents {
+		w.must(w.agent(org, id, false))
+	}
+}
+
 func (w *world) agent(org, id string, public bool) error {
 	_, err := w.agents.Create(w.Context(), agent.Agent{ID: id, Org: org, Name: org + "'s " + id, Public: public})
 	return err

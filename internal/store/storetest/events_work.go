@@ -275,7 +275,7 @@ func testTaskEvents(w *world) {
 	w.must(err)
 	log.expect("task.created task:"+uid+" user:ann"+seen, "task.failed task:"+uid+" system"+seen)
 
-	w.tasks.Host(dispatch.Target{ID: "echo", Org: "acme", Public: true}, dispatch.Echo{})
+	w.tasks.Host(dispatch.Target{ID: "echo", Org: "acme", Public: true}, dispatch.Echo{}, dispatch.Hosting{})
 	w.background(w.tasks.Run)
 	to, hello := w.call("acme", "user:ann", "echo"), dispatch.SendRequest{Message: says("x")}
 	echoed, err := w.tasks.Send(ctx, to, hello, time.Minute)

@@ -226,6 +226,7 @@ func testConnection(w *world) {
 	m, ann := w.manage()
 	ctx := w.Context()
 	w.useRegistry()
+	w.must(w.agent("acme", "bob", false))
 	look := func(g dispatch.Enlisted) dispatch.Connection {
 		w.Helper()
 		g.ID = "scout"

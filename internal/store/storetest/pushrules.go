@@ -136,13 +136,12 @@ func testPushConfigs(w *world) {
 // setter is an agent that gets a push configuration while it works.
 type setter func(dispatch.Assignment) error
 
-func (f setter) Run(
-	ctx context.Context, a dispatch.Assignment, report func(context.Context, task.Report) error,
-) error {
+func (f setter) Run(ctx context.Context, a dispatch.Assignment, w *dispatch.Work) error {
 	if err := f(a); err != nil {
 		return err
 	}
-	return report(ctx, task.Report{State: task.Completed})
+	_, err := w.Report(ctx, task.Report{State: task.Completed})
+	return err
 }
 
 // testPushInProcess: an agent in this process writes its result without reading the row again. A
@@ -160,7 +159,7 @@ func testPushInProcess(w *world) {
 		}
 		_, err := s.SetPush(w.Context(), c, a.Task.ID, hook("meanwhile"))
 		return err
-	}))
+	}), dispatch.Hosting{})
 	w.background(s.Run, o.Deliveries.Run)
 	sent := w.sendPushed(c, "along", hook("along"))
 	w.until("the task with a configuration is pushed", func() bool {

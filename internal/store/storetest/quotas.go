@@ -252,6 +252,7 @@ func testPushQuotas(w *world) {
 // testWorkerQuota: an agent has a limited number of workers; silent ones make room.
 func testWorkerQuota(w *world) {
 	ctx := w.Context()
+	w.team("acme", "bob", "local")
 	see := func(agent, name string, limit int) error {
 		return w.store.Workers().See(ctx, dispatch.Worker{
 			Org: "acme", Agent: agent, Name: name, Capacity: 1, SeenAt: w.now(),

@@ -21,7 +21,7 @@ func testEcho(w *world) {
 	if early.State != task.Submitted {
 		w.Errorf("state of a task for an agent that is not running = %s, want %s", early.State, task.Submitted)
 	}
-	w.tasks.Host(dispatch.Target{ID: "echo", Org: "acme", Public: true}, dispatch.Echo{})
+	w.tasks.Host(dispatch.Target{ID: "echo", Org: "acme", Public: true}, dispatch.Echo{}, dispatch.Hosting{})
 	w.background(w.tasks.Run)
 	race(w, 50, func(i int) error {
 		t, err := w.tasks.Send(ctx, c, dispatch.SendRequest{
@@ -66,7 +66,7 @@ func testTakeOver(w *world) {
 	if len(killed) != 1 {
 		w.Fatalf("claimed %d, want 1", len(killed))
 	}
-	w.tasks.Host(dispatch.Target{ID: "echo", Org: "acme", Public: true}, dispatch.Echo{})
+	w.tasks.Host(dispatch.Target{ID: "echo", Org: "acme", Public: true}, dispatch.Echo{}, dispatch.Hosting{})
 	w.background(w.tasks.Run)
 	w.until("the next server has done it", func() bool {
 		t, err := w.tasks.Get(ctx, c, "t1", task.All)
@@ -158,6 +158,7 @@ func testDirectMessages(w *world) {
 
 func testPresence(w *world) {
 	ctx := w.Context()
+	w.team("acme", "bob")
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
 	expect := func(want dispatch.Presence) {
 		w.Helper()

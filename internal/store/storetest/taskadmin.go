@@ -96,6 +96,8 @@ func testFailures(w *world) {
 // testCrews: the workers and the queue of each agent are counted.
 func testCrews(w *world) {
 	ctx := w.Context()
+	w.team("acme", "bob", "scout")
+	w.team("other", "scout")
 	now := w.now()
 	for _, worker := range []dispatch.Worker{
 		{Org: "acme", Agent: "bob", Name: "one", Capacity: 1, SeenAt: now},

@@ -50,6 +50,10 @@ OPERATIONS = {
         "get-agent": "get",
         "change-agent": "update",
         "get-agent-connection": "connection",
+        "find-agents": "find",
+        "get-usage": "usage",
+        "get-agent-usage": "callers",
+        "refresh-agent": "refresh",
     },
     "org_tasks": {
         "list-a2a-tasks": "list",
@@ -57,6 +61,7 @@ OPERATIONS = {
         "list-push-configs": "push_configs",
         "list-task-push-configs": "task_push_configs",
         "retry-push-config": "retry_push_config",
+        "rerun-a2a-task": "rerun",
     },
     "members": {
         "list-members": "list",
@@ -121,6 +126,7 @@ WRITTEN = {
     "report-task",
     "return-task",
     "exchange-work",
+    "rerun-task",
     "list-events",
 }
 """Operations that the package has by hand: streams, leases and JSON-RPC."""
@@ -136,6 +142,7 @@ ENUMS = {
     ("for", "against"): "Choice",
     ("available", "busy", "offline"): "AgentStatus",
     ("user", "agent", "service"): "PrincipalKind",
+    ("minute", "hour", "day"): "QuotaPeriod",
     ("active", "paused", "failed"): "WebhookState",
     ("standard", "cloudevents", "slack"): "WebhookFormat",
 }

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from parley import Client, Worker
+from parley import AsyncClient, Client, Worker
 
 
 @dataclass
@@ -68,10 +68,10 @@ class Server:
         """Return a client of the admin."""
         return Client(self.url, self.key)
 
-    def hire(self, name: str | None = None) -> "Agent":
-        """Create an agent, and a key for its worker."""
+    def hire(self, name: str | None = None, *more: str) -> "Agent":
+        """Create an agent, and a key for its worker, with more scopes if they are given."""
         name = name or f"agent-{uuid.uuid4().hex[:12]}"
-        scopes = ("svc:a2a:serve", "svc:tasks:write", "svc:tasks:read")
+        scopes = ("svc:a2a:serve", "svc:tasks:write", "svc:tasks:read", *more)
         with self.client() as client:
             client.agents.create(id=name, name=name)
             key = client.keys.create(principal=f"agent:{name}", scopes=scopes)
@@ -120,6 +120,19 @@ own_server = pytest.fixture(_server, name="own_server")
 def agent(server: Server) -> Agent:
     """Return an agent of the shared server."""
     return server.hire()
+
+
+@pytest.fixture
+def caller(server: Server) -> Agent:
+    """Return an agent of the shared server that may call other agents."""
+    return server.hire(None, "svc:a2a:write")
+
+
+@pytest.fixture
+async def sender(server: Server) -> AsyncIterator[AsyncClient]:
+    """Return the admin's client, to send tasks with."""
+    async with AsyncClient(server.url, server.key) as client:
+        yield client
 
 
 @pytest.fixture

@@ -32,12 +32,6 @@ from parley import (
 )
 
 
-@pytest.fixture
-async def sender(server: Server) -> AsyncIterator[AsyncClient]:
-    async with AsyncClient(server.url, server.key) as client:
-        yield client
-
-
 async def test_the_returned_string_completes_the_task(agent: Agent, sender: AsyncClient) -> None:
     worker = agent.worker()
 

@@ -308,15 +308,18 @@ async def test_a_further_message_that_cannot_be_read_is_left_out(
 
     async with httpx.AsyncClient(transport=Proxy(handle)) as http:
         worker = agent.worker(http_client=http)
+        started = asyncio.Event()
 
         @worker.handler
         async def wait_for_more(task: Task) -> str:
+            started.set()
             async for message in task.messages():
                 return message.text
             return "nothing"
 
         async with working(worker):
             task = await sender.agent(agent.id).send("x")
+            await started.wait()  # else the first claim may have both messages
             await sender.agent(agent.id).send("more", id=task.id)
             done = await asyncio.wait_for(result_of(sender, agent, task), 20)
     assert done.text == "more"

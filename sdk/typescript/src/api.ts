@@ -80,10 +80,16 @@ export interface Agent {
   name: string;
   /** Status set by an admin; null if it follows from the workers. */
   pinned_status: "available" | "busy" | "offline" | null;
+  /** Deadline and retries of tasks whose sender gives none; absent if not set. */
+  policy?: AgentPolicy;
   /** Organization that offers it; omitted in lists. */
   provider?: AgentProvider;
   /** Whether other orgs may see and call it. */
   public: boolean;
+  /** Quota of each other org; omitted if there is none. */
+  quota?: AgentQuota;
+  /** The remote agent that does its work; omitted in lists, and for agents with workers. */
+  relay?: AgentRelay;
   /** Skills with more than a tag; omitted in lists. */
   skill_details?: AgentSkill[];
   /** Tags of its skills. */
@@ -96,6 +102,13 @@ export interface Agent {
   url: string;
   /** Version of the agent; omitted in lists. */
   version?: string;
+}
+
+export interface AgentCallers {
+  /** Orgs that sent tasks in the current period, the largest first. */
+  callers: CallerUsage[];
+  /** Quota of each other org; null if there is none, and nothing is counted. */
+  quota: AgentQuota;
 }
 
 export interface AgentCard {
@@ -137,8 +150,21 @@ export interface AgentCreation {
   icon_url?: string;
   /** Unique within the org, and part of the agent's URL. The id of a public agent is also unique among the public agents of all orgs. */
   id: string;
-  /** Display name. */
-  name: string;
+  /** Display name; required unless it is a relay. */
+  name?: string;
+  /** Deadline and retries of tasks whose sender gives none. */
+  policy?: {
+    retry?: {
+      /** Wait before the second attempt; doubles with each further one, up to an hour; default 0. */
+      backoff_seconds?: number;
+      /** Attempts at most, with the first; default 3. */
+      max_attempts?: number;
+      /** After which ends of an attempt; default: both. */
+      on?: ("lost" | "failed")[];
+    };
+    /** Time from the creation of a task to its deadline; absent: no deadline. */
+    timeout_seconds?: number;
+  } | null;
   /** Organization that offers it, for its card. */
   provider?: {
     /** Name of the organization. */
@@ -148,7 +174,38 @@ export interface AgentCreation {
   };
   /** Whether other orgs may see and call it. */
   public?: boolean;
-  /** Skills, as tags or as objects. */
+  /** How many tasks each other org may send; null for no limit. */
+  quota?: {
+    /** The period, in UTC. */
+    per: "minute" | "hour" | "day";
+    /** Number of tasks that each other org may send in one period. */
+    tasks: number;
+  } | null;
+  /** Makes it a relay: a remote A2A agent does its work. */
+  relay?: {
+    /** What the remote agent demands; null: nothing. It is sent only to the origin of the URL. */
+    credential?: {
+      /** OAuth client. */
+      client_id?: string;
+      /** Secret of the OAuth client. */
+      client_secret?: string;
+      /** Name of a header. */
+      name?: string;
+      /** OAuth scopes. */
+      scopes?: string[];
+      /** Bearer token. */
+      token?: string;
+      /** URL that issues access tokens (OAuth client credentials). */
+      token_url?: string;
+      /** bearer: token; header: name and value; oauth: token_url, client_id, client_secret, scopes. */
+      type: "bearer" | "header" | "oauth";
+      /** Value of the header. */
+      value?: string;
+    } | null;
+    /** URL of the remote agent, or of its card. */
+    url?: string;
+  };
+  /** Skills, as tags or as objects; a relay has those of its remote agent. */
   skills?: (string | {
     /** What it does. */
     description?: string;
@@ -187,6 +244,19 @@ export interface AgentPatch {
   icon_url?: string;
   /** A new name. */
   name?: string;
+  /** Deadline and retries of tasks whose sender gives none; replaces all, null removes them. */
+  policy?: {
+    retry?: {
+      /** Wait before the second attempt; doubles with each further one, up to an hour; default 0. */
+      backoff_seconds?: number;
+      /** Attempts at most, with the first; default 3. */
+      max_attempts?: number;
+      /** After which ends of an attempt; default: both. */
+      on?: ("lost" | "failed")[];
+    };
+    /** Time from the creation of a task to its deadline; absent: no deadline. */
+    timeout_seconds?: number;
+  } | null;
   /** Organization that offers it; null removes it. */
   provider?: {
     /** Name of the organization. */
@@ -196,6 +266,37 @@ export interface AgentPatch {
   } | null;
   /** Whether other orgs may see and call it. */
   public?: boolean;
+  /** How many tasks each other org may send; null for no limit. */
+  quota?: {
+    /** The period, in UTC. */
+    per: "minute" | "hour" | "day";
+    /** Number of tasks that each other org may send in one period. */
+    tasks: number;
+  } | null;
+  /** Another URL or credential of the remote agent; only for a relay. */
+  relay?: {
+    /** What the remote agent demands; null: nothing. It is sent only to the origin of the URL. */
+    credential?: {
+      /** OAuth client. */
+      client_id?: string;
+      /** Secret of the OAuth client. */
+      client_secret?: string;
+      /** Name of a header. */
+      name?: string;
+      /** OAuth scopes. */
+      scopes?: string[];
+      /** Bearer token. */
+      token?: string;
+      /** URL that issues access tokens (OAuth client credentials). */
+      token_url?: string;
+      /** bearer: token; header: name and value; oauth: token_url, client_id, client_secret, scopes. */
+      type: "bearer" | "header" | "oauth";
+      /** Value of the header. */
+      value?: string;
+    } | null;
+    /** URL of the remote agent, or of its card. */
+    url?: string;
+  };
   /** Skills, as tags or as objects; replaces all. */
   skills?: (string | {
     /** What it does. */
@@ -219,11 +320,60 @@ export interface AgentPatch {
   version?: string;
 }
 
+export interface AgentPolicy {
+  /** When a task is tried again; absent: up to 3 attempts if workers are lost. */
+  retry?: RetryPolicy;
+  /** Time from the creation of a task to its deadline; absent: no deadline. */
+  timeout_seconds?: number;
+}
+
 export interface AgentProvider {
   /** Name of the organization. */
   organization: string;
   /** Website of the organization. */
   url: string;
+}
+
+export interface AgentQuota {
+  /** The period, in UTC. */
+  per: "minute" | "hour" | "day";
+  /** Number of tasks that each other org may send in one period. */
+  tasks: number;
+}
+
+export interface AgentRelay {
+  /** When the card was last read. */
+  checked_at: string | null;
+  /** The credential without its secret; null: none. */
+  credential: AgentRelaySecret;
+  /** Whether tasks can be sent: up or down. */
+  health: "up" | "down";
+  /** Why tasks cannot be sent; empty: they can. */
+  problem: string;
+  /** What the card of the remote agent says. */
+  remote: AgentRelayRemote;
+  /** URL of the remote agent. */
+  url: string;
+}
+
+export interface AgentRelayRemote {
+  /** Binding of A2A that is used. */
+  binding: string;
+  /** Name of the remote agent. */
+  name: string;
+  /** Version of A2A that is used. */
+  protocol: string;
+  /** Whether the remote agent streams events. */
+  streaming: boolean;
+  /** Version of the remote agent. */
+  version: string;
+}
+
+export interface AgentRelaySecret {
+  /** When it was set. */
+  set_at: string | null;
+  /** Type of the credential. */
+  type: "bearer" | "header" | "oauth";
 }
 
 export interface AgentSkill {
@@ -241,6 +391,21 @@ export interface AgentSkill {
   output_modes?: string[];
   /** Search tags; default: the id. */
   tags?: string[];
+}
+
+export interface AgentUsage {
+  /** The agent's id. */
+  agent: string;
+  /** Tasks that may still be sent in the current period. */
+  left: number;
+  /** The period, in UTC. */
+  per: "minute" | "hour" | "day";
+  /** When the current period ends. */
+  resets_at: string;
+  /** Number of tasks that the org may send in one period. */
+  tasks: number;
+  /** Tasks sent in the current period. */
+  used: number;
 }
 
 export interface AuditEntry {
@@ -282,6 +447,21 @@ export interface Ballot {
   vote: "for" | "against";
 }
 
+export interface CallerUsage {
+  /** Tasks that may still be sent in the current period. */
+  left: number;
+  /** The calling org. */
+  org: string;
+  /** The period, in UTC. */
+  per: "minute" | "hour" | "day";
+  /** When the current period ends. */
+  resets_at: string;
+  /** Number of tasks that the org may send in one period. */
+  tasks: number;
+  /** Tasks sent in the current period. */
+  used: number;
+}
+
 export interface Claim {
   /** Direct messages to the agent, oldest first. */
   messages: DirectMessage[];
@@ -311,6 +491,8 @@ export interface ClaimedTask {
   attempt: number;
   /** Context that groups tasks. */
   context_id: string;
+  /** When the task fails and its lease ends; absent if never. */
+  deadline?: string;
   /** All messages, oldest first. */
   history: A2AMessage[];
   /** Assigned by the platform. */
@@ -319,6 +501,8 @@ export interface ClaimedTask {
   lease: string;
   /** When the lease expires, unless extended. */
   lease_expires_at: string;
+  /** Attempts at most. After the last one the task fails. */
+  max_attempts: number;
   /** Latest message of the sender. */
   message: A2AMessage;
   /** Metadata of the sender's latest request that had any; null if none had. */
@@ -550,6 +734,38 @@ export interface FollowupPatch {
   status?: "open" | "in_progress" | "done" | "canceled";
   /** A new title. */
   title?: string;
+}
+
+export interface FoundAgent {
+  /** URL of its card, relative to the server. */
+  card_url: string;
+  /** What it does, in a sentence. */
+  description: string;
+  /** Id under which the caller reaches it. */
+  id: string;
+  /** Display name. */
+  name: string;
+  /** Your org, for its own agents; null for those of other orgs. */
+  org: string | null;
+  /** Organization that offers it; omitted if unknown. */
+  provider?: AgentProvider;
+  /** Whether other orgs may see and call it. */
+  public: boolean;
+  /** Quota of your org, and what is left of it; omitted if there is none. */
+  quota?: QuotaUsage;
+  /** Tags of its skills. */
+  skills: string[];
+  /** Whether it has workers with free capacity. */
+  status: "available" | "busy" | "offline";
+  /** URL to call it, relative to the server. */
+  url: string;
+}
+
+export interface FoundAgents {
+  /** The best matches first, then by id. */
+  agents: FoundAgent[];
+  /** Cursor of the next page; null on the last page. */
+  next_cursor: string | null;
 }
 
 export interface Friction {
@@ -1038,10 +1254,14 @@ export interface OrgTask {
   context_id: string;
   /** When it was sent. */
   created_at: string;
+  /** When it fails unless it is over; null if never. */
+  deadline: string | null;
   /** Follow-up that it works on; null if none. */
   followup_id: string | null;
   /** The sender's id of the task. */
   id: string;
+  /** Attempts at most. */
+  max_attempts: number;
   /** Org, kind and id of the sender. */
   sender: string;
   /** Current state. */
@@ -1065,12 +1285,16 @@ export interface OrgTaskDetail {
   context_id: string;
   /** When it was sent. */
   created_at: string;
+  /** When it fails unless it is over; null if never. */
+  deadline: string | null;
   /** Follow-up that it works on; null if none. */
   followup_id: string | null;
   /** All messages, oldest first. */
   history: A2AMessage[];
   /** The sender's id of the task. */
   id: string;
+  /** Attempts at most. */
+  max_attempts: number;
   /** Org, kind and id of the sender. */
   sender: string;
   /** Current state. */
@@ -1378,6 +1602,19 @@ export interface PushConfigPage {
   next_cursor: string | null;
 }
 
+export interface QuotaUsage {
+  /** Tasks that may still be sent in the current period. */
+  left: number;
+  /** The period, in UTC. */
+  per: "minute" | "hour" | "day";
+  /** When the current period ends. */
+  resets_at: string;
+  /** Number of tasks that the org may send in one period. */
+  tasks: number;
+  /** Tasks sent in the current period. */
+  used: number;
+}
+
 export interface RefusedWorker {
   /** When it was refused. */
   at: string;
@@ -1387,6 +1624,15 @@ export interface RefusedWorker {
   principal: string;
   /** Why it was refused. */
   reason: "wrong_scope" | "other_agent";
+}
+
+export interface RetryPolicy {
+  /** Wait before the second attempt; doubles with each further one, up to an hour; default 0. */
+  backoff_seconds?: number;
+  /** Attempts at most, with the first; default 3. */
+  max_attempts?: number;
+  /** After which ends of an attempt; default: both. */
+  on?: ("lost" | "failed")[];
 }
 
 export interface SavedNote {
@@ -1461,6 +1707,13 @@ export interface Tally {
   against: number;
   /** Number of votes for it. */
   for: number;
+}
+
+export interface UsageList {
+  /** Cursor of the next page; null on the last page. */
+  next_cursor: string | null;
+  /** Sorted by agent. */
+  usage: AgentUsage[];
 }
 
 export interface Vote {
@@ -1742,7 +1995,7 @@ export interface WorkReport {
   reply?: boolean;
   /** seen of the claim, or of the last response that arrived. The response then has all messages of the sender since, even if an earlier response was lost. Without it, each message is in one response only. */
   seen?: number;
-  /** New state of the task. All except working end the lease. canceled confirms that the sender canceled the task. */
+  /** New state of the task. All except working end the lease. After failed the task may be tried again, as its policy says. canceled confirms that the sender canceled the task. */
   status?: "working" | "completed" | "failed" | "input-required" | "auth-required" | "rejected" | "canceled";
 }
 

@@ -2,6 +2,7 @@
 
 import type {
   Agent,
+  AgentCallers,
   AgentCard,
   AgentConnection,
   AgentCreation,
@@ -17,6 +18,7 @@ import type {
   FollowupCreation,
   FollowupList,
   FollowupPatch,
+  FoundAgents,
   FrictionList,
   FrictionOutcome,
   FrictionRecord,
@@ -48,6 +50,7 @@ import type {
   OAuthClientPatch,
   OAuthClientRotation,
   OAuthClientWithSecret,
+  OrgTask,
   OrgTaskDetail,
   OrgTaskList,
   OwnKeyCreation,
@@ -67,6 +70,7 @@ import type {
   SavedNoteList,
   ServerStatus,
   SimilarProposals,
+  UsageList,
   VoteList,
   VoteResult,
   VoteWithdrawal,
@@ -120,6 +124,27 @@ export interface Operations {
     response: JSONRPCResponse;
   };
 
+  /** Find agents to call */
+  "find-agents": {
+    path: Record<string, never>;
+    query: {
+      /** Words of the id, the name, the description and the skills. All must match; the last one may be a beginning. */
+      q?: string;
+      /** A tag of a skill, exactly. */
+      skill?: string;
+      /** Filter by status. */
+      presence?: "available" | "busy" | "offline";
+      /** Your own org: only its agents. Agents of other orgs have no org here. */
+      org?: string;
+      /** Page size. */
+      limit?: number;
+      /** Cursor: next_cursor of the previous page. */
+      cursor?: string;
+    };
+    body: undefined;
+    response: FoundAgents;
+  };
+
   /** Claim tasks */
   "claim-tasks": {
     path: {
@@ -155,6 +180,19 @@ export interface Operations {
     query: Record<string, never>;
     body: WorkReport;
     response: WorkProgress;
+  };
+
+  /** Send a task again */
+  "rerun-task": {
+    path: {
+      /** Agent to work for. */
+      agent: string;
+      /** The sender's id of the task. */
+      id: string;
+    };
+    query: Record<string, never>;
+    body: undefined;
+    response: OrgTask;
   };
 
   /** Report on several tasks and claim the next ones */
@@ -238,6 +276,19 @@ export interface Operations {
     response: KeyWithSecret;
   };
 
+  /** Get the usage of quotas */
+  "get-usage": {
+    path: Record<string, never>;
+    query: {
+      /** Page size. */
+      limit?: number;
+      /** Cursor: next_cursor of the previous page. */
+      cursor?: string;
+    };
+    body: undefined;
+    response: UsageList;
+  };
+
   /** List the push configurations of all tasks */
   "list-push-configs": {
     path: {
@@ -319,6 +370,19 @@ export interface Operations {
     response: PushConfig;
   };
 
+  /** Send a task of any sender again */
+  "rerun-a2a-task": {
+    path: {
+      /** The org's id. */
+      org: string;
+      /** The task's uid. */
+      id: string;
+    };
+    query: Record<string, never>;
+    body: undefined;
+    response: OrgTask;
+  };
+
   /** List the agents of the org */
   "list-agents": {
     path: {
@@ -378,6 +442,32 @@ export interface Operations {
     query: Record<string, never>;
     body: undefined;
     response: AgentConnection;
+  };
+
+  /** Read the card of a relay's remote agent */
+  "refresh-agent": {
+    path: {
+      /** The org's id. */
+      org: string;
+      /** The agent's id. */
+      id: string;
+    };
+    query: Record<string, never>;
+    body: undefined;
+    response: Agent;
+  };
+
+  /** Get the usage of an agent */
+  "get-agent-usage": {
+    path: {
+      /** The org's id. */
+      org: string;
+      /** The agent's id. */
+      id: string;
+    };
+    query: Record<string, never>;
+    body: undefined;
+    response: AgentCallers;
   };
 
   /** Read the audit log of the org */
@@ -1238,9 +1328,11 @@ export const operations = {
   "get-platform-card": { method: "GET", path: "/.well-known/agent.json", keyed: false },
   "get-agent-card": { method: "GET", path: "/a2a/{agent}", keyed: false },
   "call-agent": { method: "POST", path: "/a2a/{agent}", keyed: false },
+  "find-agents": { method: "GET", path: "/api/v1/agents", keyed: false },
   "claim-tasks": { method: "POST", path: "/api/v1/agents/{agent}/claim", keyed: false },
   "return-task": { method: "DELETE", path: "/api/v1/agents/{agent}/leases/{lease}", keyed: false },
   "report-task": { method: "POST", path: "/api/v1/agents/{agent}/leases/{lease}", keyed: true },
+  "rerun-task": { method: "POST", path: "/api/v1/agents/{agent}/tasks/{id}/rerun", keyed: true },
   "exchange-work": { method: "POST", path: "/api/v1/agents/{agent}/work", keyed: false },
   "get-me": { method: "GET", path: "/api/v1/me", keyed: false },
   "list-own-keys": { method: "GET", path: "/api/v1/me/keys", keyed: false },
@@ -1248,16 +1340,20 @@ export const operations = {
   "revoke-own-key": { method: "DELETE", path: "/api/v1/me/keys/{id}", keyed: false },
   "get-own-key": { method: "GET", path: "/api/v1/me/keys/{id}", keyed: false },
   "rotate-own-key": { method: "POST", path: "/api/v1/me/keys/{id}/rotate", keyed: true },
+  "get-usage": { method: "GET", path: "/api/v1/me/usage", keyed: false },
   "list-push-configs": { method: "GET", path: "/api/v1/orgs/{org}/a2a/push", keyed: false },
   "list-a2a-tasks": { method: "GET", path: "/api/v1/orgs/{org}/a2a/tasks", keyed: false },
   "get-a2a-task": { method: "GET", path: "/api/v1/orgs/{org}/a2a/tasks/{id}", keyed: false },
   "list-task-push-configs": { method: "GET", path: "/api/v1/orgs/{org}/a2a/tasks/{id}/push", keyed: false },
   "retry-push-config": { method: "POST", path: "/api/v1/orgs/{org}/a2a/tasks/{id}/push/{push}/retry", keyed: true },
+  "rerun-a2a-task": { method: "POST", path: "/api/v1/orgs/{org}/a2a/tasks/{id}/rerun", keyed: true },
   "list-agents": { method: "GET", path: "/api/v1/orgs/{org}/agents", keyed: false },
   "create-agent": { method: "POST", path: "/api/v1/orgs/{org}/agents", keyed: true },
   "get-agent": { method: "GET", path: "/api/v1/orgs/{org}/agents/{id}", keyed: false },
   "change-agent": { method: "PATCH", path: "/api/v1/orgs/{org}/agents/{id}", keyed: true },
   "get-agent-connection": { method: "GET", path: "/api/v1/orgs/{org}/agents/{id}/connection", keyed: false },
+  "refresh-agent": { method: "POST", path: "/api/v1/orgs/{org}/agents/{id}/refresh", keyed: false },
+  "get-agent-usage": { method: "GET", path: "/api/v1/orgs/{org}/agents/{id}/usage", keyed: false },
   "list-audit": { method: "GET", path: "/api/v1/orgs/{org}/audit", keyed: false },
   "list-clients": { method: "GET", path: "/api/v1/orgs/{org}/clients", keyed: false },
   "create-client": { method: "POST", path: "/api/v1/orgs/{org}/clients", keyed: true },

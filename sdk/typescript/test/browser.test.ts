@@ -30,8 +30,9 @@ const page = `<!doctype html><script type="module">
 </script>`;
 
 async function chromium(): Promise<string> {
+  if (process.env["PARLEY_CHROMIUM"]) return process.env["PARLEY_CHROMIUM"];
   for (const dir of (process.env["PATH"] ?? "").split(delimiter)) {
-    for (const name of ["chromium", "chromium-browser", "google-chrome"]) {
+    for (const name of ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"]) {
       const found = await access(join(dir, name)).then(
         () => true,
         () => false,

@@ -9,7 +9,9 @@ import base64
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, TypedDict
+
+from . import types as t
 
 __all__ = [
     "Artifact",
@@ -323,3 +325,14 @@ class Sender:
         org, _, ref = text.partition("/")
         kind, _, id = ref.partition(":")  # noqa: A001 - the name of the field
         return cls(org, kind, id)
+
+
+class TaskPolicy(TypedDict, total=False):
+    """How long a task may take and how often it is tried."""
+
+    deadline: t.Timestamp
+    """When the task fails unless it is over (RFC 3339)."""
+    timeout_seconds: int
+    """The time from the creation of the task to its deadline; instead of `deadline`."""
+    retry: t.RetryPolicy
+    """When the task is tried again; by default up to 3 attempts if workers are lost."""

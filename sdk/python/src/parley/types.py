@@ -19,6 +19,7 @@ FollowupStatus = Literal["open", "in_progress", "done", "canceled"]
 Choice = Literal["for", "against"]
 AgentStatus = Literal["available", "busy", "offline"]
 PrincipalKind = Literal["user", "agent", "service"]
+QuotaPeriod = Literal["minute", "hour", "day"]
 WebhookState = Literal["active", "paused", "failed"]
 WebhookFormat = Literal["standard", "cloudevents", "slack"]
 
@@ -113,12 +114,25 @@ class Agent(_AgentRequired, total=False):
     """URL of its documentation; omitted in lists."""
     icon_url: str
     """URL of its icon; omitted in lists."""
+    policy: AgentPolicy
+    """Deadline and retries of tasks whose sender gives none; absent if not set."""
     provider: AgentProvider
     """Organization that offers it; omitted in lists."""
+    quota: AgentQuota
+    """Quota of each other org; omitted if there is none."""
+    relay: AgentRelay
+    """The remote agent that does its work; omitted in lists, and for agents with workers."""
     skill_details: list[AgentSkill]
     """Skills with more than a tag; omitted in lists."""
     version: str
     """Version of the agent; omitted in lists."""
+
+
+class AgentCallers(TypedDict):
+    callers: list[CallerUsage]
+    """Orgs that sent tasks in the current period, the largest first."""
+    quota: AgentQuota
+    """Quota of each other org; null if there is none, and nothing is counted."""
 
 
 class AgentCard(TypedDict):
@@ -169,11 +183,60 @@ class AgentList(TypedDict):
     """Number of agents."""
 
 
+class AgentPolicy(TypedDict, total=False):
+    retry: RetryPolicy
+    """When a task is tried again; absent: up to 3 attempts if workers are lost."""
+    timeout_seconds: int
+    """Time from the creation of a task to its deadline; absent: no deadline."""
+
+
 class AgentProvider(TypedDict):
     organization: str
     """Name of the organization."""
     url: str
     """Website of the organization."""
+
+
+class AgentQuota(TypedDict):
+    per: QuotaPeriod
+    """The period, in UTC."""
+    tasks: int
+    """Number of tasks that each other org may send in one period."""
+
+
+class AgentRelay(TypedDict):
+    checked_at: Timestamp | None
+    """When the card was last read."""
+    credential: AgentRelaySecret
+    """The credential without its secret; null: none."""
+    health: Literal["up", "down"]
+    """Whether tasks can be sent: up or down."""
+    problem: str
+    """Why tasks cannot be sent; empty: they can."""
+    remote: AgentRelayRemote
+    """What the card of the remote agent says."""
+    url: str
+    """URL of the remote agent."""
+
+
+class AgentRelayRemote(TypedDict):
+    binding: str
+    """Binding of A2A that is used."""
+    name: str
+    """Name of the remote agent."""
+    protocol: str
+    """Version of A2A that is used."""
+    streaming: bool
+    """Whether the remote agent streams events."""
+    version: str
+    """Version of the remote agent."""
+
+
+class AgentRelaySecret(TypedDict):
+    set_at: Timestamp | None
+    """When it was set."""
+    type: Literal["bearer", "header", "oauth"]
+    """Type of the credential."""
 
 
 class _AgentSkillRequired(TypedDict):
@@ -194,6 +257,21 @@ class AgentSkill(_AgentSkillRequired, total=False):
     """Produced media types; default: those of the agent."""
     tags: list[str]
     """Search tags; default: the id."""
+
+
+class AgentUsage(TypedDict):
+    agent: str
+    """The agent's id."""
+    left: int
+    """Tasks that may still be sent in the current period."""
+    per: QuotaPeriod
+    """The period, in UTC."""
+    resets_at: Timestamp
+    """When the current period ends."""
+    tasks: int
+    """Number of tasks that the org may send in one period."""
+    used: int
+    """Tasks sent in the current period."""
 
 
 class AuditEntry(TypedDict):
@@ -226,6 +304,21 @@ class AuditLog(TypedDict):
     """Entries, newest first; empty past the end."""
     next_cursor: str | None
     """Cursor of the next page; null on the last page."""
+
+
+class CallerUsage(TypedDict):
+    left: int
+    """Tasks that may still be sent in the current period."""
+    org: str
+    """The calling org."""
+    per: QuotaPeriod
+    """The period, in UTC."""
+    resets_at: Timestamp
+    """When the current period ends."""
+    tasks: int
+    """Number of tasks that the org may send in one period."""
+    used: int
+    """Tasks sent in the current period."""
 
 
 class ConnectedWorker(TypedDict):
@@ -417,6 +510,41 @@ class FollowupList(TypedDict):
     """Page number."""
     total: int
     """Number of matches."""
+
+
+class _FoundAgentRequired(TypedDict):
+    card_url: str
+    """URL of its card, relative to the server."""
+    description: str
+    """What it does, in a sentence."""
+    id: str
+    """Id under which the caller reaches it."""
+    name: str
+    """Display name."""
+    org: str | None
+    """Your org, for its own agents; null for those of other orgs."""
+    public: bool
+    """Whether other orgs may see and call it."""
+    skills: list[str]
+    """Tags of its skills."""
+    status: AgentStatus
+    """Whether it has workers with free capacity."""
+    url: str
+    """URL to call it, relative to the server."""
+
+
+class FoundAgent(_FoundAgentRequired, total=False):
+    provider: AgentProvider
+    """Organization that offers it; omitted if unknown."""
+    quota: QuotaUsage
+    """Quota of your org, and what is left of it; omitted if there is none."""
+
+
+class FoundAgents(TypedDict):
+    agents: list[FoundAgent]
+    """The best matches first, then by id."""
+    next_cursor: str | None
+    """Cursor of the next page; null on the last page."""
 
 
 class Friction(TypedDict):
@@ -779,10 +907,14 @@ class _OrgTaskRequired(TypedDict):
     """Context that groups tasks."""
     created_at: Timestamp
     """When it was sent."""
+    deadline: Timestamp | None
+    """When it fails unless it is over; null if never."""
     followup_id: str | None
     """Follow-up that it works on; null if none."""
     id: str
     """The sender's id of the task."""
+    max_attempts: int
+    """Attempts at most."""
     sender: str
     """Org, kind and id of the sender."""
     state: Literal[
@@ -818,12 +950,16 @@ class _OrgTaskDetailRequired(TypedDict):
     """Context that groups tasks."""
     created_at: Timestamp
     """When it was sent."""
+    deadline: Timestamp | None
+    """When it fails unless it is over; null if never."""
     followup_id: str | None
     """Follow-up that it works on; null if none."""
     history: list[A2AMessage]
     """All messages, oldest first."""
     id: str
     """The sender's id of the task."""
+    max_attempts: int
+    """Attempts at most."""
     sender: str
     """Org, kind and id of the sender."""
     state: Literal[
@@ -1059,6 +1195,19 @@ class PushConfigPage(TypedDict):
     """Cursor of the next page; null on the last page."""
 
 
+class QuotaUsage(TypedDict):
+    left: int
+    """Tasks that may still be sent in the current period."""
+    per: QuotaPeriod
+    """The period, in UTC."""
+    resets_at: Timestamp
+    """When the current period ends."""
+    tasks: int
+    """Number of tasks that the org may send in one period."""
+    used: int
+    """Tasks sent in the current period."""
+
+
 class RefusedWorker(TypedDict):
     at: Timestamp
     """When it was refused."""
@@ -1068,6 +1217,15 @@ class RefusedWorker(TypedDict):
     """Principal of the credential."""
     reason: Literal["wrong_scope", "other_agent"]
     """Why it was refused."""
+
+
+class RetryPolicy(TypedDict, total=False):
+    backoff_seconds: int
+    """Wait before the second attempt; doubles with each further one, up to an hour; default 0."""
+    max_attempts: int
+    """Attempts at most, with the first; default 3."""
+    on: list[Literal["lost", "failed"]]
+    """After which ends of an attempt; default: both."""
 
 
 class SavedNote(TypedDict):
@@ -1139,6 +1297,13 @@ _TallyWords = TypedDict("_TallyWords", {"for": "int"}, total=True)
 class Tally(_TallyWords):
     against: int
     """Number of votes against it."""
+
+
+class UsageList(TypedDict):
+    next_cursor: str | None
+    """Cursor of the next page; null on the last page."""
+    usage: list[AgentUsage]
+    """Sorted by agent."""
 
 
 class Vote(TypedDict):

@@ -1,4 +1,4 @@
-import type { AgentCard } from "../api.js";
+import type { AgentCard, OrgTask } from "../api.js";
 import { encodeMessage, partsOf, type Content, type Message } from "../content.js";
 import { jsonOf, openStream } from "../sse.js";
 import { refusalOfRpc, type RpcErrorBody } from "../rpc.js";
@@ -16,14 +16,40 @@ import {
   type WireTask,
 } from "./tasks.js";
 
+/** How long a task may take and how often it is tried. */
+export interface TaskPolicy {
+  /** When the task fails unless it is over. */
+  deadline?: Date | undefined;
+  /** The time from the creation of the task to its deadline; instead of deadline. */
+  timeoutSeconds?: number | undefined;
+  /** When the task is tried again; default: up to 3 attempts if workers are lost. */
+  retry?:
+    | {
+        /** Attempts at most, with the first; default 3. */
+        maxAttempts?: number | undefined;
+        /** The wait before the second attempt; doubles with each further one, up to an hour. */
+        backoffSeconds?: number | undefined;
+        /** After which ends of an attempt; default: both. */
+        on?: ("lost" | "failed")[] | undefined;
+      }
+    | undefined;
+}
+
 /** Options of a message to an agent. */
 export interface SendOptions extends RequestOptions {
   /** The sender's id of the task; by default the client makes one. That of a live task sends a further message. */
   id?: string | undefined;
   /** Groups tasks. */
   contextId?: string | undefined;
+  /**
+   * The task that the caller works on: its id, or the token of its lease. The server counts such calls, and
+   * refuses those that go too deep. Task.call sets it.
+   */
+  parent?: string | undefined;
   /** Arbitrary metadata for the agent. */
   metadata?: Record<string, unknown> | undefined;
+  /** The deadline of a new task, and when it is tried again; default: that of the agent. */
+  policy?: TaskPolicy | undefined;
   /** How many messages of the history the response has; default none. */
   historyLength?: number | undefined;
 }
@@ -46,17 +72,20 @@ export type Sendable = Content | Omit<Message, "role">;
 export class AgentClient {
   readonly #transport: Transport;
   readonly #path: string;
+  readonly #id: string;
 
   /** @internal */
   constructor(transport: Transport, id: string) {
     this.#transport = transport;
     this.#path = fill("/a2a/{agent}", { agent: id });
+    this.#id = id;
   }
 
   /** Sends a task, or a further message on one. With waitSeconds it waits for the task to rest, up to a minute. */
   async send(message: Sendable, options: SendOptions & { waitSeconds?: number } = {}): Promise<TaskSnapshot> {
     const { waitSeconds = 0 } = options;
-    const headers: Record<string, string> = waitSeconds > 0 ? { Prefer: `wait=${String(waitSeconds)}` } : {};
+    const headers = parentOf(options);
+    if (waitSeconds > 0) headers["Prefer"] = `wait=${String(waitSeconds)}`;
     const call = this.#call("tasks/send", sendParams(message, options), { headers, waitMs: waitSeconds * 1000 });
     return decodeTask(await this.#result<WireTask>({ ...call, repeatable: true }, options));
   }
@@ -67,7 +96,8 @@ export class AgentClient {
    */
   stream(message: Sendable, options: SendOptions = {}): AsyncGenerator<TaskEvent, void, undefined> {
     const params = sendParams(message, options);
-    return this.#follow(params.id, this.#call("tasks/sendSubscribe", params), "", options);
+    const call = this.#call("tasks/sendSubscribe", params, { headers: parentOf(options) });
+    return this.#follow(params.id, call, "", options);
   }
 
   /**
@@ -90,6 +120,15 @@ export class AgentClient {
   /** Cancels a task that the caller sent. */
   async cancel(id: string, options: RequestOptions = {}): Promise<TaskSnapshot> {
     return decodeTask(await this.#v1<WireTask>("CancelTask", { id }, options));
+  }
+
+  /**
+   * Sends a task of the caller again that failed, was rejected or canceled. The new task has its own id, and
+   * names the old one in its metadata.
+   */
+  rerun(id: string, options: RequestOptions = {}): Promise<OrgTask> {
+    const path = fill("/api/v1/agents/{agent}/tasks/{id}/rerun", { agent: this.#id, id });
+    return this.#transport.json({ method: "POST", path, keyed: true }, options);
   }
 
   /** Returns one page of the tasks that the caller sent to the agent, the latest change first. */
@@ -192,8 +231,21 @@ function resultOf<T>(response: RpcResponse<T>): T {
   return response.result as T;
 }
 
+function parentOf({ parent }: SendOptions): Record<string, string> {
+  return parent === undefined ? {} : { "Parley-Parent-Task": parent };
+}
+
 function sendParams(sendable: Sendable, options: SendOptions) {
   const message = typeof sendable === "object" && "parts" in sendable ? sendable : { parts: partsOf(sendable) };
-  const { id = `js-${crypto.randomUUID()}`, contextId, metadata, historyLength } = options;
+  const { id = `js-${crypto.randomUUID()}`, contextId, policy, historyLength } = options;
+  const metadata = policy ? { ...options.metadata, "parley.dev/policy": encodePolicy(policy) } : options.metadata;
   return { id, contextId, metadata, historyLength, message: { role: "user", ...encodeMessage(message) } };
+}
+
+function encodePolicy({ deadline, timeoutSeconds, retry }: TaskPolicy) {
+  return {
+    deadline: deadline?.toISOString(),
+    timeout_seconds: timeoutSeconds,
+    retry: retry && { max_attempts: retry.maxAttempts, backoff_seconds: retry.backoffSeconds, on: retry.on },
+  };
 }

@@ -1,4 +1,5 @@
-import type { Agent, AgentConnection, AgentCreation, AgentPatch, PlatformCard } from "../api.js";
+import type { Agent, AgentCallers, AgentConnection, AgentCreation, AgentPatch, PlatformCard } from "../api.js";
+import type { Operations } from "../operations.js";
 import type { RequestOptions, Transport } from "../transport.js";
 import { Listing } from "./page.js";
 
@@ -6,15 +7,37 @@ import { Listing } from "./page.js";
 export class AgentsService {
   readonly #transport: Transport;
   readonly #list: Listing<"list-agents", "agents">;
+  readonly #found: Listing<"find-agents", "agents">;
+  readonly #usage: Listing<"get-usage", "usage">;
 
   constructor(transport: Transport) {
     this.#transport = transport;
     this.#list = new Listing(transport, "list-agents", "agents", "none");
+    this.#found = new Listing(transport, "find-agents", "agents", "cursor");
+    this.#usage = new Listing(transport, "get-usage", "usage", "cursor");
   }
 
   /** Iterates over the agents of the org. */
   all(options?: RequestOptions) {
     return this.#list.all({}, undefined, options);
+  }
+
+  /**
+   * Iterates over the agents that the key may reach, of its org and public ones of others, the best matches
+   * first.
+   */
+  find(query: Operations["find-agents"]["query"] = {}, options?: RequestOptions) {
+    return this.#found.all({}, query, options);
+  }
+
+  /** Iterates over what the key's org has used of the quotas of other orgs' agents. */
+  usage(options?: RequestOptions) {
+    return this.#usage.all({}, undefined, options);
+  }
+
+  /** Returns what other orgs have used of the quota of an agent of the org. */
+  callers(id: string, options?: RequestOptions): Promise<AgentCallers> {
+    return this.#transport.call("get-agent-usage", { path: { id } }, options);
   }
 
   /** Registers an agent. */

@@ -21,7 +21,7 @@ export type { Operations } from "../operations.js";
 export type { RetryOptions } from "../retry.js";
 export type { ConnectionOptions, RequestOptions } from "../transport.js";
 export { version } from "../version.js";
-export type { AgentClient, Sendable, SendOptions, TaskListOptions } from "./agent.js";
+export type { AgentClient, Sendable, SendOptions, TaskListOptions, TaskPolicy } from "./agent.js";
 export { Client } from "./client.js";
 export type { EventPageOptions, EventsOptions, FollowEventsOptions } from "./events.js";
 export { reportFriction, type FrictionOf, type FrictionReporter } from "./friction.js";

@@ -1,4 +1,5 @@
 import type { Claim, ClaimedTask, ClaimRequest, WorkReport } from "../api.js";
+import type { AgentClient } from "../client/agent.js";
 import type { FrictionService } from "../client/friction.js";
 import { reasonOf, TaskCanceledError } from "../errors.js";
 import { sleep } from "../retry.js";
@@ -36,6 +37,7 @@ export interface ShiftContext {
   readonly logger: Logger;
   readonly handler: Handler;
   readonly friction: FrictionService;
+  readonly other: (id: string) => AgentClient; // another agent
   readonly onMessage: ((message: DirectMessage) => unknown) | undefined;
 }
 
@@ -179,7 +181,7 @@ export class Shift {
     this.#slots.hold(lease);
     try {
       this.#context.logger.debug("claimed", { task: claimed.id, attempt: claimed.attempt });
-      const task = new Task(claimed, lease, this.#context.friction);
+      const task = new Task(claimed, lease, this.#context);
       let report: WorkReport | undefined;
       await this.#slots.run(async () => {
         report = await run(this.#context.handler, task, lease, this.#context.logger);

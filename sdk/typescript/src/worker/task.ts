@@ -1,5 +1,7 @@
 import type { ClaimedTask, FrictionOutcome, FrictionReport, WorkReport } from "../api.js";
+import type { AgentClient, Sendable, SendOptions } from "../client/agent.js";
 import type { FrictionService } from "../client/friction.js";
+import type { TaskSnapshot } from "../client/tasks.js";
 import { decodeMessage, partsOf, textOf, type Content, type Message, type Part } from "../content.js";
 import { ParleyError } from "../errors.js";
 import type { Lease } from "./lease.js";
@@ -26,8 +28,12 @@ export class Task {
   readonly sender: string;
   /** The sender's id of the task. */
   readonly senderTaskId: string;
-  /** From 1; more than 1 if an earlier worker was lost. */
+  /** From 1; more than 1 if an earlier worker was lost or failed. */
   readonly attempt: number;
+  /** How often the task is tried. After a failure in the last attempt it is over. */
+  readonly maxAttempts: number;
+  /** When the task fails and its lease ends; undefined: never. */
+  readonly deadline: Date | undefined;
   /** The latest message of the sender that is not an answer to ask. */
   readonly message: Message;
   /** The whole conversation, oldest first, including message. */
@@ -41,16 +47,23 @@ export class Task {
 
   readonly #lease: Lease;
   readonly #friction: FrictionService;
+  readonly #other: (id: string) => AgentClient;
   readonly #chunks = new Map<string, Part[]>(); // of growing artifacts, by id
   #questions = 0; // that ask was called for in this run
 
   /** @internal */
-  constructor(claimed: ClaimedTask, lease: Lease, friction: FrictionService) {
+  constructor(
+    claimed: ClaimedTask,
+    lease: Lease,
+    { friction, other }: { readonly friction: FrictionService; readonly other: (id: string) => AgentClient },
+  ) {
     this.id = claimed.id;
     this.contextId = claimed.context_id;
     this.sender = claimed.sender;
     this.senderTaskId = claimed.sender_task_id;
     this.attempt = claimed.attempt;
+    this.maxAttempts = claimed.max_attempts;
+    this.deadline = claimed.deadline === undefined ? undefined : new Date(claimed.deadline);
     this.history = claimed.history.map(decodeMessage);
     this.message = requestOf(this.history, questionId(claimed.id, 1)) ?? decodeMessage(claimed.message);
     this.metadata = claimed.metadata ?? undefined;
@@ -58,6 +71,7 @@ export class Task {
     this.trace = lease.trace;
     this.#lease = lease;
     this.#friction = friction;
+    this.#other = other;
   }
 
   /** The text of message. */
@@ -71,6 +85,15 @@ export class Task {
    */
   get signal(): AbortSignal {
     return this.#lease.signal;
+  }
+
+  /**
+   * Sends a task to another agent, of this agent's org or a public one, as part of this task, and waits for
+   * it to rest, by default for a minute. The server refuses calls that go too deep: agents that call each
+   * other in a loop come to an end. The key needs the scope svc:a2a:write.
+   */
+  call(agent: string, message: Sendable, options: SendOptions & { waitSeconds?: number } = {}): Promise<TaskSnapshot> {
+    return this.#other(agent).send(message, { waitSeconds: 60, signal: this.signal, ...options, parent: this.id });
   }
 
   /** Tells the sender how the work proceeds. */

@@ -67,6 +67,7 @@ export class Worker {
       name: options.name ?? `${hostname().slice(0, 100)}-${String(process.pid)}`,
       leases: new Leases(transport, agent),
       friction: this.client.friction,
+      other: (id) => this.client.agent(id),
       logger: options.logger ?? consoleLogger,
       onMessage: options.onMessage,
     };

@@ -9,11 +9,19 @@ from typing import Any, cast
 from .. import types as t
 from .._events import TaskEvent
 from .._request import Request, join, without_none
-from ..content import Message, PartLike, SentTask, TaskState, to_message
+from ..content import Message, PartLike, SentTask, TaskPolicy, TaskState, to_message
 from ._streams import task_events
 from ._transport import AsyncTransport
 
 _MAX_WAIT = 60
+
+
+def _with_policy(
+    metadata: Mapping[str, Any] | None, policy: TaskPolicy | None
+) -> Mapping[str, Any] | None:
+    if policy is None:
+        return metadata
+    return {**(metadata or {}), "parley.dev/policy": policy}
 
 
 class AsyncAgentClient:
@@ -22,12 +30,15 @@ class AsyncAgentClient:
     The client chooses the id of a task, so that a repeated send makes no second task.
     """
 
-    def __init__(self, transport: AsyncTransport, id: str) -> None:  # noqa: A002
+    def __init__(self, transport: AsyncTransport, id: str, parent: str = "") -> None:  # noqa: A002
         self.id = id
         self._transport = transport
+        self._parent = parent
 
     def _rpc(self, method: str, params: Any, *, repeatable: bool, v1: bool = True) -> Request:
         headers = {"A2A-Version": "1.0"} if v1 else {}
+        if self._parent:
+            headers["Parley-Parent-Task"] = self._parent
         return Request(
             "POST",
             join("a2a", self.id),
@@ -55,6 +66,7 @@ class AsyncAgentClient:
         id: str | None = None,  # noqa: A002 - the name of the field
         context_id: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        policy: TaskPolicy | None = None,
         history_length: int | None = None,
         wait: float = 0,
     ) -> SentTask:
@@ -66,9 +78,12 @@ class AsyncAgentClient:
                 further message.
             context_id: Groups tasks.
             metadata: A JSON object for the agent.
+            policy: The deadline of a new task, and when it is tried again; by default that of the
+                agent.
             history_length: How many messages of the history the response has; by default none.
             wait: How many seconds to wait for the task to rest, up to 60.
         """
+        metadata = _with_policy(metadata, policy)
         request = self._send("tasks/send", message, id, context_id, metadata, history_length)
         if wait > 0:
             request.waits = max(1, min(int(wait), _MAX_WAIT))
@@ -82,6 +97,7 @@ class AsyncAgentClient:
         id: str | None = None,  # noqa: A002 - the name of the field
         context_id: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        policy: TaskPolicy | None = None,
     ) -> AsyncIterator[TaskEvent]:
         """Send a task, or a further message on one, and iterate over its events until it rests.
 
@@ -89,6 +105,7 @@ class AsyncAgentClient:
         and restarts of the server: each event comes once and in order. After eight connections in a
         row without an event it raises the error of the last one; `subscribe` continues later.
         """
+        metadata = _with_policy(metadata, policy)
         first = self._send("tasks/sendSubscribe", message, id, context_id, metadata, None)
         task_id = first.body["id"]
         async for event in task_events(self._transport, first, lambda _: self._resume(task_id)):
@@ -146,6 +163,20 @@ class AsyncAgentClient:
     async def cancel(self, id: str) -> SentTask:  # noqa: A002 - the name of the field
         """Cancel a task that the caller sent."""
         return SentTask.from_wire(await self.call("CancelTask", {"id": id}))
+
+    async def rerun(self, id: str, *, idempotency_key: str | None = None) -> t.OrgTask:  # noqa: A002
+        """Send a task of the caller again that failed, was rejected or canceled.
+
+        The new task has its own id, and names the old one in its metadata.
+
+        Args:
+            id: The sender's id of the task.
+            idempotency_key: The same key makes one task; by default a new one for each call.
+        """
+        path = join("api", "v1", "agents", self.id, "tasks", id, "rerun")
+        request = Request("POST", path, in_org=False, keyed=True)
+        request.idempotency_key = idempotency_key
+        return cast("t.OrgTask", await self._transport.call(request))
 
     async def tasks(
         self,

@@ -97,9 +97,15 @@ class AsyncClient(AsyncServerResource):
         """Return the org that the client works in."""
         return await self.transport.org()
 
-    def agent(self, id: str) -> AsyncAgentClient:  # noqa: A002 - the name of the field
-        """Return a client for an agent of the key's org, or for a public one."""
-        return AsyncAgentClient(self.transport, id)
+    def agent(self, id: str, *, parent: str = "") -> AsyncAgentClient:  # noqa: A002 - the field
+        """Return a client for an agent of the key's org, or for a public one.
+
+        Args:
+            id: The agent's id.
+            parent: The task that the caller works on: its id or the token of its lease. The server
+                counts such calls, and refuses those that go too deep.
+        """
+        return AsyncAgentClient(self.transport, id, parent)
 
     async def events(
         self,

@@ -98,9 +98,15 @@ class Client(ServerResource):
         """Return the org that the client works in."""
         return self.transport.org()
 
-    def agent(self, id: str) -> AgentClient:  # noqa: A002 - the name of the field
-        """Return a client for an agent of the key's org, or for a public one."""
-        return AgentClient(self.transport, id)
+    def agent(self, id: str, *, parent: str = "") -> AgentClient:  # noqa: A002 - the field
+        """Return a client for an agent of the key's org, or for a public one.
+
+        Args:
+            id: The agent's id.
+            parent: The task that the caller works on: its id or the token of its lease. The server
+                counts such calls, and refuses those that go too deep.
+        """
+        return AgentClient(self.transport, id, parent)
 
     def events(
         self,

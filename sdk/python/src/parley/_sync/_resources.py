@@ -810,32 +810,39 @@ class AgentsResource:
         self,
         *,
         id: str,
-        name: str,
         description: str | None = None,
         documentation_url: str | None = None,
         icon_url: str | None = None,
+        name: str | None = None,
+        policy: Mapping[str, Any] | Omit | None = OMIT,
         provider: Mapping[str, Any] | None = None,
         public: bool | None = None,
+        quota: Mapping[str, Any] | Omit | None = OMIT,
+        relay: Mapping[str, Any] | None = None,
         skills: Sequence[str | Mapping[str, Any]] | None = None,
         version: str | None = None,
         idempotency_key: str | None = None,
     ) -> t.Agent:
         """Register an agent.
 
-        The agent can be called at once, and is offline until a worker connects. 409 if the org
-        already has an agent with this id or, for a public agent, if a public agent of another org
-        has or had it. Requires svc:admin:admin.
+        The agent can be called at once, and is offline until a worker connects. With relay, a
+        remote A2A agent does its work: the server reads its card, and takes over its skills now
+        and every five minutes. 409 if the org already has an agent with this id or, for a public
+        agent, if a public agent of another org has or had it. Requires svc:admin:admin.
 
         Args:
             id: Unique within the org, and part of the agent's URL. The id of a public agent is
                 also unique among the public agents of all orgs.
-            name: Display name.
             description: What it does, in a sentence.
             documentation_url: URL of its documentation, for its card.
             icon_url: URL of its icon, for its card.
+            name: Display name; required unless it is a relay.
+            policy: Deadline and retries of tasks whose sender gives none.
             provider: Organization that offers it, for its card.
             public: Whether other orgs may see and call it.
-            skills: Skills, as tags or as objects.
+            quota: How many tasks each other org may send; null for no limit.
+            relay: Makes it a relay: a remote A2A agent does its work.
+            skills: Skills, as tags or as objects; a relay has those of its remote agent.
             version: Version of the agent, for its card.
             idempotency_key: Repeats with the same key have no further effect for 24 hours.
         """
@@ -850,9 +857,11 @@ class AgentsResource:
                 name=name,
                 provider=provider,
                 public=public,
+                relay=relay,
                 skills=skills,
                 version=version,
-            ),
+            )
+            | given(policy=policy, quota=quota),
             keyed=True,
             idempotency_key=idempotency_key,
         )
@@ -878,8 +887,11 @@ class AgentsResource:
         documentation_url: str | None = None,
         icon_url: str | None = None,
         name: str | None = None,
+        policy: Mapping[str, Any] | Omit | None = OMIT,
         provider: Mapping[str, Any] | Omit | None = OMIT,
         public: bool | None = None,
+        quota: Mapping[str, Any] | Omit | None = OMIT,
+        relay: Mapping[str, Any] | None = None,
         skills: Sequence[str | Mapping[str, Any]] | None = None,
         status: t.AgentStatus | Omit | None = OMIT,
         version: str | None = None,
@@ -898,8 +910,12 @@ class AgentsResource:
             documentation_url: URL of its documentation; empty removes it.
             icon_url: URL of its icon; empty removes it.
             name: A new name.
+            policy: Deadline and retries of tasks whose sender gives none; replaces all, null
+                removes them.
             provider: Organization that offers it; null removes it.
             public: Whether other orgs may see and call it.
+            quota: How many tasks each other org may send; null for no limit.
+            relay: Another URL or credential of the remote agent; only for a relay.
             skills: Skills, as tags or as objects; replaces all.
             status: Pins the status; null lets it follow from the workers again.
             version: A new version of the agent; empty removes it.
@@ -915,10 +931,11 @@ class AgentsResource:
                 icon_url=icon_url,
                 name=name,
                 public=public,
+                relay=relay,
                 skills=skills,
                 version=version,
             )
-            | given(provider=provider, status=status),
+            | given(policy=policy, provider=provider, quota=quota, status=status),
             keyed=True,
             idempotency_key=idempotency_key,
         )
@@ -936,6 +953,119 @@ class AgentsResource:
         """
         request = Request("GET", join("agents", id, "connection"))
         return cast("t.AgentConnection", self._transport.call(request))
+
+    def find(
+        self,
+        *,
+        q: str | None = None,
+        skill: str | None = None,
+        presence: t.AgentStatus | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> t.FoundAgents:
+        """Find agents to call.
+
+        The agents that the key may reach: those of the org, and the public ones of other orgs.
+        With `q`, agents whose id, name or skills have all words come first. Otherwise they are
+        sorted by id. A page may be shorter than its limit; `next_cursor` is null on the last one.
+        Requires svc:tasks:read, svc:a2a:write or svc:admin:admin.
+
+        Args:
+            q: Words of the id, the name, the description and the skills. All must match; the last
+                one may be a beginning.
+            skill: A tag of a skill, exactly.
+            presence: Filter by status.
+            limit: Page size.
+            cursor: Cursor: next_cursor of the previous page.
+        """
+        request = Request(
+            "GET",
+            join("api", "v1", "agents"),
+            in_org=False,
+            query=query_of(q=q, skill=skill, presence=presence, limit=limit, cursor=cursor),
+        )
+        return cast("t.FoundAgents", self._transport.call(request))
+
+    def all_find(
+        self,
+        *,
+        q: str | None = None,
+        skill: str | None = None,
+        presence: t.AgentStatus | None = None,
+    ) -> Iterator[t.FoundAgent]:
+        """Iterate over all pages: Find agents to call.
+
+        The agents that the key may reach: those of the org, and the public ones of other orgs.
+        With `q`, agents whose id, name or skills have all words come first. Otherwise they are
+        sorted by id. A page may be shorter than its limit; `next_cursor` is null on the last one.
+        Requires svc:tasks:read, svc:a2a:write or svc:admin:admin.
+
+        Args:
+            q: Words of the id, the name, the description and the skills. All must match; the last
+                one may be a beginning.
+            skill: A tag of a skill, exactly.
+            presence: Filter by status.
+        """
+        request = Request(
+            "GET",
+            join("api", "v1", "agents"),
+            in_org=False,
+            query=query_of(q=q, skill=skill, presence=presence),
+        )
+        for item in cursor_pages(self._transport, request, "agents"):
+            yield cast("t.FoundAgent", item)
+
+    def usage(self, *, limit: int | None = None, cursor: str | None = None) -> t.UsageList:
+        """Get the usage of quotas.
+
+        What the org has used of the quotas of other orgs' agents in the current window, by agent.
+        Agents that the org never called are not listed. Requires svc:a2a:write.
+
+        Args:
+            limit: Page size.
+            cursor: Cursor: next_cursor of the previous page.
+        """
+        request = Request(
+            "GET",
+            join("api", "v1", "me", "usage"),
+            in_org=False,
+            query=query_of(limit=limit, cursor=cursor),
+        )
+        return cast("t.UsageList", self._transport.call(request))
+
+    def all_usage(self) -> Iterator[t.AgentUsage]:
+        """Iterate over all pages: Get the usage of quotas.
+
+        What the org has used of the quotas of other orgs' agents in the current window, by agent.
+        Agents that the org never called are not listed. Requires svc:a2a:write.
+        """
+        request = Request("GET", join("api", "v1", "me", "usage"), in_org=False)
+        for item in cursor_pages(self._transport, request, "usage"):
+            yield cast("t.AgentUsage", item)
+
+    def callers(self, id: str) -> t.AgentCallers:
+        """Get the usage of an agent.
+
+        What other orgs have used of the agent's quota in the current window, the largest first;
+        at most 100 orgs. Requires svc:admin:admin.
+
+        Args:
+            id: The agent's id.
+        """
+        request = Request("GET", join("agents", id, "usage"))
+        return cast("t.AgentCallers", self._transport.call(request))
+
+    def refresh(self, id: str) -> t.Agent:
+        """Read the card of a relay's remote agent.
+
+        Takes over the skills of the remote agent now, instead of within five minutes. 422 if the
+        card cannot be read or used. Requires svc:admin:admin.
+
+        Args:
+            id: The agent's id.
+        """
+        request = Request("POST", join("agents", id, "refresh"))
+        return cast("t.Agent", self._transport.call(request))
 
 
 class OrgTasksResource:
@@ -1097,6 +1227,24 @@ class OrgTasksResource:
             idempotency_key=idempotency_key,
         )
         return cast("t.PushConfig", self._transport.call(request))
+
+    def rerun(self, id: str, *, idempotency_key: str | None = None) -> t.OrgTask:
+        """Send a task of any sender again.
+
+        Makes a new task with the messages of the sender, the context, the metadata and the policy
+        of the old one; a deadline becomes the same time from now. The new task is named after the
+        old one, with .2, .3 and so on, and its metadata has its id as parley.dev/rerun_of. Push
+        configurations are not copied. 409 task.not_rerunnable unless the task failed, was
+        rejected or canceled. The new task belongs to the same sender. Requires svc:admin:admin.
+
+        Args:
+            id: The task's uid.
+            idempotency_key: Repeats with the same key have no further effect for 24 hours.
+        """
+        request = Request(
+            "POST", join("a2a", "tasks", id, "rerun"), keyed=True, idempotency_key=idempotency_key
+        )
+        return cast("t.OrgTask", self._transport.call(request))
 
 
 class MembersResource:

@@ -6,10 +6,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeVar
 
 from .._async._transport import AsyncTransport
 from .._request import Request, join
+from .._time import parse_time
 from .._trace import Trace
 from ..content import Message, Sender
 from ..errors import APIConnectionError, UnexpectedResponseError
@@ -31,6 +33,8 @@ class ClaimedTask:
     id: str
     lease: str
     attempt: int
+    max_attempts: int
+    deadline: datetime | None
     sender: Sender
     sender_task_id: str
     context_id: str
@@ -45,10 +49,13 @@ class ClaimedTask:
     def from_wire(cls, wire: Mapping[str, Any]) -> ClaimedTask:
         """Read a claimed task."""
         parent = wire.get("traceparent")
+        deadline = wire.get("deadline")
         return cls(
             id=wire["id"],
             lease=wire["lease"],
             attempt=wire.get("attempt", 1),
+            max_attempts=wire.get("max_attempts", 3),
+            deadline=parse_time(deadline) if deadline else None,
             sender=Sender.parse(wire.get("sender") or ""),
             sender_task_id=wire.get("sender_task_id") or "",
             context_id=wire.get("context_id") or "",

@@ -6,10 +6,21 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._trace import Trace
-from ..content import Message, Part, PartLike, Sender, TaskState, TextPart, to_parts
+from ..content import (
+    Message,
+    Part,
+    PartLike,
+    Sender,
+    SentTask,
+    TaskPolicy,
+    TaskState,
+    TextPart,
+    to_parts,
+)
 from ..errors import Interruption
 from ._api import ClaimedTask, Report
 from ._artifacts import ArtifactWriter, SyncArtifactWriter
@@ -18,7 +29,9 @@ from ._lease import Lease
 
 if TYPE_CHECKING:
     from .. import types as t
+    from .._async._agent import AsyncAgentClient
     from .._async._client import AsyncClient
+    from .._sync._agent import AgentClient
     from .._sync._client import Client
 
 T = TypeVar("T")
@@ -59,7 +72,11 @@ class _TaskFields:
     sender_task_id: str
     """The sender's id of the task."""
     attempt: int
-    """From 1; more than 1 if an earlier worker was lost."""
+    """From 1; more than 1 if an earlier worker was lost or failed."""
+    max_attempts: int
+    """How often the task is tried. After a failure in the last attempt it is over."""
+    deadline: datetime | None
+    """When the task fails and its lease ends; `None` if never."""
     message: Message
     """The latest message of the sender that is not a reply to `ask`."""
     history: Sequence[Message]
@@ -77,6 +94,8 @@ class _TaskFields:
         self.sender = claimed.sender
         self.sender_task_id = claimed.sender_task_id
         self.attempt = claimed.attempt
+        self.max_attempts = claimed.max_attempts
+        self.deadline = claimed.deadline
         self.message = _request_of(claimed)
         self.history = claimed.history
         self.metadata = claimed.metadata
@@ -132,6 +151,42 @@ class Task(_TaskFields):
     def client(self) -> AsyncClient:
         """The client of the worker, to call other agents or to submit proposals."""
         return self._client
+
+    def agent(self, id: str) -> AsyncAgentClient:  # noqa: A002 - the name of the field
+        """Return a client for another agent, of this agent's org or a public one.
+
+        The server knows its calls as part of this task, and refuses those that go too deep: agents
+        that call each other in a loop come to an end. The key needs the scope svc:a2a:write.
+        """
+        return self._client.agent(id, parent=self.id)
+
+    async def call(
+        self,
+        agent: str,
+        message: Message | PartLike | Iterable[PartLike],
+        *,
+        id: str | None = None,  # noqa: A002 - the name of the field
+        context_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        policy: TaskPolicy | None = None,
+        wait: float = 60,
+    ) -> SentTask:
+        """Send a task to another agent as part of this one, and return it.
+
+        Args:
+            agent: The agent's id.
+            message: A text, parts, or a whole message.
+            id: The id of the new task; by default a random one. With an id of your own a second
+                attempt of this task does not send it again.
+            context_id: Groups tasks.
+            metadata: A JSON object for the other agent.
+            policy: The deadline of the new task, and when it is tried again; by default that of
+                the other agent.
+            wait: How many seconds to wait for the task to rest, up to 60.
+        """
+        return await self.agent(agent).send(
+            message, id=id, context_id=context_id, metadata=metadata, policy=policy, wait=wait
+        )
 
     async def progress(self, *parts: PartLike) -> None:
         """Report progress to the sender, as a message of the agent."""
@@ -349,6 +404,26 @@ class SyncTask(_TaskFields):
     def client(self) -> Client:
         """A client of the worker's server, to call other agents or to submit proposals."""
         return self._client.get()
+
+    def agent(self, id: str) -> AgentClient:  # noqa: A002 - the name of the field
+        """Return a client for another agent; see `Task.agent`."""
+        return self.client.agent(id, parent=self.id)
+
+    def call(
+        self,
+        agent: str,
+        message: Message | PartLike | Iterable[PartLike],
+        *,
+        id: str | None = None,  # noqa: A002 - the name of the field
+        context_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        policy: TaskPolicy | None = None,
+        wait: float = 60,
+    ) -> SentTask:
+        """Send a task to another agent as part of this one, and return it; see `Task.call`."""
+        return self.agent(agent).send(
+            message, id=id, context_id=context_id, metadata=metadata, policy=policy, wait=wait
+        )
 
     def wake(self) -> None:
         """Wake a `sleep`. The worker calls it."""
