@@ -310,7 +310,8 @@ func TestMorphKeepsState(t *testing.T) {
 	}
 }
 
-// TestStalePages goes back to a list that has changed meanwhile.
+// TestStalePages goes back to a list that has changed meanwhile, and forward to a page that changed
+// after the reader left it. The browser shows it from its cache, without asking the server.
 func TestStalePages(t *testing.T) {
 	d := newDesk(t)
 	id := d.file("An old title")
@@ -318,13 +319,20 @@ func TestStalePages(t *testing.T) {
 	d.sees("An old title")
 	d.follow("open it", func() { js[any](d.tab, "document.querySelector('#queue .title').click(), null") })
 	d.at(d.site.path("/proposals/" + id))
-	d.scout.do(t, "PATCH /proposals/"+id, object{"title": "A new title"})
+	change := func(title string) { d.scout.do(t, "PATCH /proposals/"+id, object{"title": title}) }
 	// A page from the browser's cache is old until it has caught up.
-	const current = "document.body.innerText.includes('A new title') && !document.body.innerText.includes('An old title')"
+	current := func(title, old string) {
+		t.Helper()
+		d.waitFor(fmt.Sprintf(
+			"document.body.innerText.includes('%s') && !document.body.innerText.includes('%s')", title, old))
+	}
+	change("A new title")
 	d.back()
-	d.waitFor(current)
+	current("A new title", "An old title")
+	change("A third title") // the text of a proposal that is being read does not change, but its row does
+	d.waitFor("document.querySelector('#queue .title').innerText.includes('A third title')")
 	d.forward()
-	d.waitFor(current)
+	current("A third title", "A new title")
 }
 
 // between returns the text between two texts.

@@ -96,9 +96,14 @@
     return e.selectedIndex !== Math.max(first, 0);
   };
   const typed = () => [...document.querySelectorAll('main textarea, main select, main input:not([type=hidden])')].some(changed);
+  // If the page is not in memory, the browser shows the response in its cache without asking the server.
+  const kept = () => {
+    const [how] = performance.getEntriesByType('navigation');
+    return how?.type === 'back_forward' && how.transferSize === 0;
+  };
   addEventListener('pageshow', event => {
     document.querySelectorAll('form').forEach(settle);
-    if (event.persisted && !typed()) location.reload();
+    if ((event.persisted || kept()) && !typed()) location.reload();
   });
 
   // Copy buttons: <button data-copy="#id">.
