@@ -2,6 +2,7 @@
 GO ?= go
 GOLANGCI    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.14.0
 GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0
+GOTESTSUM   := $(GO) run gotest.tools/gotestsum@v1.13.0
 
 # Packages with goroutines that share memory. The others are pure, or run in their own process. The
 # commands run one after another in their tests, which takes minutes under the race detector.
@@ -13,6 +14,16 @@ FUZZTIME ?= 30s
 BENCH ?=
 # Arguments of 'make release', such as '-platforms linux/amd64'.
 RELEASE ?=
+# With RERUN=1, a failed test runs once more, if no more than three have failed and none has a data
+# race. build/flaky-*.txt names those that passed then: they have a fault, too.
+RERUN ?=
+ifeq ($(RERUN),)
+gotest = $(GO) test $(2) $(3)
+else
+gotest = $(GOTESTSUM) --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=3 \
+	--rerun-fails-run-root-test --rerun-fails-abort-on-data-race \
+	--rerun-fails-report=$(CURDIR)/build/flaky-$(1).txt --packages="$(3)" -- $(2)
+endif
 # Pattern of the page names for 'make screenshots'.
 PAGES ?=
 
@@ -36,8 +47,8 @@ deps: ## install missing dependencies of the tests: PostgreSQL, haproxy, pgbounc
 
 .PHONY: test
 test: deps ## run all tests on SQLite and PostgreSQL (under 15 minutes on 2 cores)
-	$(GO) test -count=1 -timeout 40m ./...
-	cd release && $(GO) test -count=1 -timeout 20m ./...
+	$(call gotest,test,-count=1 -timeout 40m,./...)
+	cd release && $(call gotest,release,-count=1 -timeout 20m,./...)
 
 .PHONY: check
 check: ## run the fast tests: SQLite only, no end-to-end tests (under a minute on 2 cores)
@@ -45,16 +56,16 @@ check: ## run the fast tests: SQLite only, no end-to-end tests (under a minute o
 
 .PHONY: race
 race: deps ## run the fast tests of RACE under the race detector; 'make soak' runs all of them
-	$(GO) test $(RACEFLAGS) -short -timeout 40m $(RACE)
+	$(call gotest,race,$(RACEFLAGS) -short -timeout 40m,$(RACE))
 
 .PHONY: sdkcheck
 sdkcheck: ## check the OpenAPI document with generators, linters and schemathesis (10 minutes; network)
 	@scripts/deps sdkcheck
-	$(GO) test -tags sdkcheck -count=1 -timeout 30m ./e2e/sdkcheck
+	$(call gotest,sdkcheck,-tags sdkcheck -count=1 -timeout 30m,./e2e/sdkcheck)
 
 .PHONY: adapters
 adapters: deps ## run the adapters of the Python SDK with the frameworks of others (3 minutes; network)
-	$(GO) test -tags adapters -count=1 -timeout 20m -run TestPythonAdapters ./e2e
+	$(call gotest,adapters,-tags adapters -count=1 -timeout 20m -run TestPythonAdapters,./e2e)
 
 .PHONY: lint
 lint: ## run golangci-lint and the linters of sdk/typescript (the first run builds golangci-lint, which takes minutes)
@@ -102,7 +113,7 @@ cover: deps ## show the test coverage of each function
 
 .PHONY: looks
 looks: deps ## run axe-core on every page of the dashboard, light and dark, at three widths
-	PARLEY_LOOKS=full $(GO) test -count=1 -timeout 20m -run TestAxe ./e2e/browser
+	PARLEY_LOOKS=full $(call gotest,looks,-count=1 -timeout 20m -run TestAxe,./e2e/browser)
 
 .PHONY: screenshots
 screenshots: deps ## save screenshots of every page in build/screenshots; PAGES='^proposal' for some
