@@ -1,8 +1,8 @@
 package app
 
 import (
+	"bufio"
 	"crypto/rand"
-	"strings"
 	"sync"
 	"time"
 
@@ -23,11 +23,25 @@ type ids struct {
 }
 
 func newIDs(now func() time.Time) *ids {
-	return &ids{entropy: ulid.Monotonic(rand.Reader, 0), now: now}
+	// Each id takes a few random bytes, and each read of rand.Reader has a cost of its own.
+	return &ids{entropy: ulid.Monotonic(bufio.NewReader(rand.Reader), 0), now: now}
 }
 
 // next returns prefix followed by a ULID in lower case.
 func (g *ids) next(prefix string) string {
+	id := g.make()
+	out := make([]byte, len(prefix)+ulid.EncodedSize)
+	copy(out, prefix)
+	_ = id.MarshalTextTo(out[len(prefix):]) // fails only if out has another size
+	for i := len(prefix); i < len(out); i++ {
+		if c := out[i]; 'A' <= c && c <= 'Z' {
+			out[i] = c + ('a' - 'A')
+		}
+	}
+	return string(out)
+}
+
+func (g *ids) make() ulid.ULID {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.last = max(g.last, ulid.Timestamp(g.now()))
@@ -38,5 +52,5 @@ func (g *ids) next(prefix string) string {
 		g.last++
 		id = ulid.MustNew(g.last, g.entropy)
 	}
-	return prefix + strings.ToLower(id.String())
+	return id
 }
