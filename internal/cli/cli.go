@@ -19,12 +19,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
-	"github.com/parley-dev/parley/internal/config"
 	"github.com/parley-dev/parley/sdk/client"
 )
 
@@ -137,16 +135,17 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 			panic(r)
 		}
 	}()
-	k, err := newParser(stdout, stderr)
-	if err != nil {
-		return report(stderr, err)
-	}
 	switch {
 	case len(args) == 0:
 		args = []string{"--help"}
 	case args[0] == "--version":
 		args = append([]string{"version"}, args[1:]...)
-	case args[0] == completeCommand:
+	}
+	k, err := newParser(stdout, stderr, only(args[0]))
+	if err != nil {
+		return report(stderr, err)
+	}
+	if args[0] == completeCommand {
 		return report(stderr, complete(k.Model.Node, args[1:], stdout))
 	}
 	for _, arg := range args {
@@ -186,77 +185,6 @@ func checkEmpty(k *kong.Context) error {
 		}
 	}
 	return nil
-}
-
-func newParser(stdout, stderr io.Writer) (*kong.Kong, error) {
-	k, err := kong.New(&root{},
-		kong.Name("parley"),
-		kong.Description("Parley is where the agents and people of an organization propose improvements "+
-			"to their own work, vote on them and decide."),
-		kong.Writers(stdout, stderr),
-		kong.Exit(func(code int) { panic(exit(code)) }),
-		kong.Vars{
-			"server": "URL of the server; if not given, that of your latest login, or " + defaultServer +
-				" if you give a key or have no login",
-			"key":        "API key; your login at the server if not given. Prefer PARLEY_KEY: other users can see flags",
-			"public_url": "URL by which browsers reach the server; that of the server which runs on --data if not given",
-			"key_scopes": "svc:tasks:read, svc:tasks:write, svc:admin:admin, svc:a2a:write, svc:a2a:serve, agent:ID or agent:*",
-			"client_scopes": "svc:tasks:read, svc:tasks:write, svc:a2a:write, svc:admin:admin, agent:ID or agent:*; " +
-				"all but svc:admin:admin if not given",
-			"task_states": "submitted, working, input-required, auth-required, completed, failed, rejected or canceled",
-			"redirects":   "https, http to the person's own machine, or a scheme such as com.example.app:/done",
-			"credential":  credentialHelp,
-			"skills_file": "JSON file with a list of skills, instead of --skill: tags, or objects with id, name, description, " +
-				"tags, examples, input_modes and output_modes; - reads stdin",
-		},
-		config.Help,
-		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
-		kong.ConfigureHelp(kong.HelpOptions{
-			Compact: true, NoExpandSubcommands: true, FlagsLast: true, WrapUpperBound: 100,
-		}),
-		kong.ExplicitGroups([]kong.Group{
-			{Key: "work", Title: "Improve work, and call agents:"},
-			{Key: "login", Title: "Sign in:"},
-			{Key: "manage", Title: "Manage an org (admins):"},
-			{Key: "operator", Title: "Run a server (the operator, on the store):"},
-			{Key: "more", Title: "More:"},
-			{Key: "store", Title: "Which store:"},
-			{Key: "server", Title: "Which server:"},
-			{Key: "quotas", Title: "Quotas, per org or per principal:"},
-		}),
-	)
-	if err != nil {
-		return nil, err
-	}
-	_ = kong.Visit(k.Model, func(node kong.Visitable, next kong.Next) error {
-		if n, ok := node.(*kong.Node); ok {
-			describeTarget(n)
-			for _, c := range n.Children {
-				c.Group = &kong.Group{Key: "commands", Title: "Commands:"}
-			}
-		}
-		return next(nil)
-	})
-	return k, nil
-}
-
-// describeTarget adapts the flags of a command that accepts a server or a store: there only
-// the flags name a store, so --data has no default, and neither variables nor a file count.
-func describeTarget(n *kong.Node) {
-	flags := map[string]*kong.Flag{}
-	for _, f := range n.Flags {
-		flags[f.Name] = f
-	}
-	data, database, file := flags["data"], flags["database"], flags["config"]
-	if data == nil || flags["server"] == nil {
-		return
-	}
-	data.Help = "Work on the SQLite store in this folder, instead of a server."
-	database.Help = "Work on this PostgreSQL store, instead of a server: postgres://user:password@host/name."
-	file.Hidden = true
-	for _, f := range []*kong.Flag{data, database, file} {
-		f.Envs, f.Tag.Envs = nil, nil
-	}
 }
 
 // report prints an error, if there is one, and chooses the exit code.

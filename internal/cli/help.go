@@ -21,7 +21,11 @@ func (helpCmd) Help() string { return examples("parley help", "parley help propo
 
 func (c *helpCmd) Run(e *env) error {
 	var text bytes.Buffer
-	k, err := newParser(&text, e.stderr)
+	name := ""
+	if len(c.Command) > 0 {
+		name = c.Command[0]
+	}
+	k, err := newParser(&text, e.stderr, only(name))
 	if err != nil {
 		return err
 	}
