@@ -187,7 +187,7 @@ func (f *Find) search(a identity.Access) (Search, error) {
 	if f.Words != "" && len(s.Words) == 0 {
 		c.add(errs.At("q"), "must have a letter, a digit or a symbol")
 	}
-	if f.Skill != "" && !tagPattern.MatchString(f.Skill) {
+	if f.Skill != "" && !tagPattern().MatchString(f.Skill) {
 		c.add(errs.At("skill"), "is not a skill tag; "+tagRule)
 	}
 	if f.Presence != "" && !slices.Contains(Presences, f.Presence) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -63,10 +62,10 @@ const (
 )
 
 var (
-	tagPattern     = regexp.MustCompile(TagPattern)
-	modePattern    = regexp.MustCompile(ModePattern)
-	versionPattern = regexp.MustCompile(VersionPattern)
-	urlPattern     = regexp.MustCompile(URLPattern)
+	tagPattern     = text.Pattern(TagPattern)
+	modePattern    = text.Pattern(ModePattern)
+	versionPattern = text.Pattern(VersionPattern)
+	urlPattern     = text.Pattern(URLPattern)
 )
 
 // Describe sets the skills. The name and tags of a skill default to its id. If all skills are
@@ -131,7 +130,7 @@ func tagsOf(skills []Skill) []string {
 type checks struct{ fields []errs.Field }
 
 func (c *checks) profile(p *Profile) {
-	if p.Version != "" && !versionPattern.MatchString(p.Version) {
+	if p.Version != "" && !versionPattern().MatchString(p.Version) {
 		c.add(errs.At("version"), "must have 1 to 64 letters, digits and . _ + -, and start with a letter or digit")
 	}
 	c.url(errs.At("documentation_url"), p.DocumentationURL)
@@ -163,7 +162,7 @@ func (c *checks) skills(skills []Skill) {
 	for i, s := range skills {
 		at := errs.At("skills", i)
 		switch {
-		case !tagPattern.MatchString(s.ID):
+		case !tagPattern().MatchString(s.ID):
 			c.add(at.Then("id"), fmt.Sprintf("%q is not the id of a skill; %s", clip(s.ID), tagRule))
 		case ids[s.ID]:
 			c.add(at.Then("id"), fmt.Sprintf("%q is given twice", s.ID))
@@ -201,7 +200,7 @@ func (c *checks) tags(at errs.Path, tags []string, most int) {
 	seen := map[string]bool{}
 	for i, tag := range tags {
 		switch at := at.Then(i); {
-		case !tagPattern.MatchString(tag):
+		case !tagPattern().MatchString(tag):
 			c.add(at, fmt.Sprintf("%q is not a skill tag; %s", clip(tag), tagRule))
 		case seen[tag]:
 			c.add(at, fmt.Sprintf("%q is given twice", tag))
@@ -213,7 +212,7 @@ func (c *checks) tags(at errs.Path, tags []string, most int) {
 func (c *checks) modes(at errs.Path, modes []string) {
 	c.count(at, len(modes), MaxModes)
 	for i, m := range modes {
-		if !modePattern.MatchString(m) {
+		if !modePattern().MatchString(m) {
 			c.add(at.Then(i), fmt.Sprintf("%q is not a media type; an example is text/plain", clip(m)))
 		}
 	}
@@ -240,7 +239,7 @@ func (c *checks) url(at errs.Path, s string) {
 		c.add(at, fmt.Sprintf("has %d bytes; at most %d are allowed", len(s), MaxURL))
 		return
 	}
-	if urlPattern.MatchString(s) {
+	if urlPattern().MatchString(s) {
 		return
 	}
 	if u, err := url.Parse(s); err == nil && u.User != nil {

@@ -8,10 +8,10 @@
 package friction
 
 import (
-	"regexp"
 	"time"
 
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // Friction is the state of one fingerprint in one org.
@@ -70,10 +70,12 @@ const (
 	KeepOccurrences = 1000
 )
 
-var pattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._:-]{0,199}$`)
+const fingerprintPattern = `^[a-z0-9][a-z0-9._:-]{0,199}$`
+
+var fingerprints = text.Pattern(fingerprintPattern)
 
 // Pattern returns the regular expression of fingerprints, for documentation.
-func Pattern() string { return pattern.String() }
+func Pattern() string { return fingerprintPattern }
 
 // ValidFingerprint reports whether s has the form of a fingerprint. Others are not looked up.
-func ValidFingerprint(s string) bool { return pattern.MatchString(s) }
+func ValidFingerprint(s string) bool { return fingerprints().MatchString(s) }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/outbound"
 	"github.com/parley-dev/parley/internal/secret"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // The types of credentials.
@@ -50,10 +50,10 @@ const (
 )
 
 var (
-	headerName  = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~-]{1,256}$`)
-	headerValue = regexp.MustCompile(`^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$`)
+	headerName  = text.Pattern(`^[A-Za-z0-9!#$%&'*+.^_|~-]{1,256}$`)
+	headerValue = text.Pattern(`^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$`)
 	// ownHeaders are set by HTTP, by the protocol or by the other types of credentials.
-	ownHeaders = regexp.MustCompile(`(?i)^(host|connection|content-.*|transfer-encoding|te|trailer|upgrade|accept.*|` +
+	ownHeaders = text.Pattern(`(?i)^(host|connection|content-.*|transfer-encoding|te|trailer|upgrade|accept.*|` +
 		`user-agent|a2a-.*|x-a2a-.*|proxy-.*|expect|keep-alive|traceparent|tracestate|cookie|grpc-.*)$`)
 )
 
@@ -64,7 +64,7 @@ func (c *Credential) check(g *outbound.Guard) error {
 		wrong = append(wrong, errs.Field{Path: errs.At("relay", "credential", name), Message: msg})
 	}
 	value := func(name, s string, most int) {
-		if len(s) > most || !headerValue.MatchString(s) {
+		if len(s) > most || !headerValue().MatchString(s) {
 			add(name, fmt.Sprintf("must have 1 to %d printable ASCII characters, and no space at either end", most))
 		}
 	}
@@ -72,7 +72,7 @@ func (c *Credential) check(g *outbound.Guard) error {
 	case Bearer:
 		value("token", c.Token, MaxSecret)
 	case Header:
-		if !headerName.MatchString(c.Name) || ownHeaders.MatchString(c.Name) {
+		if !headerName().MatchString(c.Name) || ownHeaders().MatchString(c.Name) {
 			add("name", "must be the name of a header that the protocol does not use, such as X-API-Key")
 		}
 		value("value", c.Value, MaxSecret)
@@ -88,7 +88,7 @@ func (c *Credential) check(g *outbound.Guard) error {
 			add("scopes", fmt.Sprintf("must have at most %d entries", MaxScopes))
 		}
 		for i, s := range c.Scopes {
-			if len(s) > MaxName || !headerValue.MatchString(s) || strings.ContainsAny(s, ` "\`) {
+			if len(s) > MaxName || !headerValue().MatchString(s) || strings.ContainsAny(s, ` "\`) {
 				wrong = append(wrong, errs.Field{
 					Path: errs.At("relay", "credential", "scopes", i), Message: "is not an OAuth scope",
 				})

@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,9 +9,9 @@ import (
 )
 
 var (
-	tagPattern  = regexp.MustCompile(agent.TagPattern)
-	modePattern = regexp.MustCompile(agent.ModePattern)
-	notInTag    = regexp.MustCompile(`[^A-Za-z0-9 ._:+#/-]+`)
+	tagPattern  = text.Pattern(agent.TagPattern)
+	modePattern = text.Pattern(agent.ModePattern)
+	notInTag    = text.Pattern(`[^A-Za-z0-9 ._:+#/-]+`)
 )
 
 // skills returns the skills of a card in the form of our rules. What breaks them is cut or left out:
@@ -71,8 +70,8 @@ func weight(s *agent.Skill) int {
 
 // tag returns a tag that our rules allow, or "".
 func tag(s string) string {
-	s = strings.Trim(notInTag.ReplaceAllString(s, "-"), " ._:+#/-")
-	if s = strings.TrimRight(s[:min(len(s), 64)], " "); !tagPattern.MatchString(s) {
+	s = strings.Trim(notInTag().ReplaceAllString(s, "-"), " ._:+#/-")
+	if s = strings.TrimRight(s[:min(len(s), 64)], " "); !tagPattern().MatchString(s) {
 		return ""
 	}
 	return s
@@ -83,7 +82,7 @@ func modes(own, all []string) (out []string) {
 		own = all
 	}
 	for _, m := range own {
-		if m = strings.TrimSpace(m); modePattern.MatchString(m) && len(out) < agent.MaxModes && !slices.Contains(out, m) {
+		if m = strings.TrimSpace(m); modePattern().MatchString(m) && len(out) < agent.MaxModes && !slices.Contains(out, m) {
 			out = append(out, m)
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -93,8 +92,8 @@ const (
 )
 
 var (
-	namePattern  = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
-	scopePattern = regexp.MustCompile(`^[\x21\x23-\x5b\x5d-\x7e]{1,200}$`) // RFC 6749, 3.3
+	namePattern  = text.Pattern(`^[a-z0-9][a-z0-9-]{0,31}$`)
+	scopePattern = text.Pattern(`^[\x21\x23-\x5b\x5d-\x7e]{1,200}$`) // RFC 6749, 3.3
 )
 
 // Load reads the file with the issuers, and the secret files that it names. The error names
@@ -224,7 +223,7 @@ func (is *Issuer) check() error {
 		is.Title = is.Name
 	}
 	switch {
-	case !namePattern.MatchString(is.Name):
+	case !namePattern().MatchString(is.Name):
 		return errors.New("name must have 1 to 32 of a-z, 0-9 and '-', and start with a letter or digit")
 	case !plainText(is.Title, 60):
 		return errors.New("title must be one line of at most 60 characters")
@@ -285,7 +284,7 @@ func loopback(host string) bool {
 
 func (s *SignIn) check() error {
 	for i, scope := range s.Scopes {
-		if !scopePattern.MatchString(scope) {
+		if !scopePattern().MatchString(scope) {
 			return fmt.Errorf("scopes[%d] must be one scope without spaces", i)
 		}
 	}
