@@ -27,14 +27,14 @@ type AgentSkill struct {
 
 // TransformSchema adds the limits of the domain.
 func (AgentSkill) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	property(s, "id", pattern(agent.TagPattern))
+	property(s, "id", matching(agent.TagPattern))
 	property(s, "name", length(0, identity.MaxName), emptyOr(namePattern())) // empty: the id
 	property(s, "description", length(0, agent.MaxDescription), matching(prosePattern()))
 	unique := func(p *huma.Schema) { p.UniqueItems = true }
-	property(s, "tags", entries(agent.MaxSkillTags, pattern(agent.TagPattern)), unique)
+	property(s, "tags", entries(agent.MaxSkillTags, matching(agent.TagPattern)), unique)
 	property(s, "examples", entries(agent.MaxExamples, length(1, agent.MaxExample)), eachItem(matching(prosePattern())))
-	property(s, "input_modes", entries(agent.MaxModes, pattern(agent.ModePattern)), exampleOf([]string{"text/plain"}))
-	property(s, "output_modes", entries(agent.MaxModes, pattern(agent.ModePattern)), exampleOf([]string{"application/json"}))
+	property(s, "input_modes", entries(agent.MaxModes, matching(agent.ModePattern)), exampleOf([]string{"text/plain"}))
+	property(s, "output_modes", entries(agent.MaxModes, matching(agent.ModePattern)), exampleOf([]string{"application/json"}))
 	return s
 }
 
@@ -46,11 +46,8 @@ func entries(most int, each func(*huma.Schema)) func(*huma.Schema) {
 	}
 }
 
-// pattern sets the pattern of a string.
-func pattern(p string) func(*huma.Schema) { return func(s *huma.Schema) { s.Pattern = p } }
-
 // emptyOr allows an empty string, or a string that matches the pattern.
-func emptyOr(p string) func(*huma.Schema) { return pattern("^$|" + p) }
+func emptyOr(p string) func(*huma.Schema) { return matching("^$|" + p) }
 
 // AgentProvider is the organization that offers an agent.
 type AgentProvider struct {
@@ -61,7 +58,7 @@ type AgentProvider struct {
 // TransformSchema adds the limits of the domain.
 func (AgentProvider) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "organization", length(1, identity.MaxName))
-	property(s, "url", pattern(agent.URLPattern), length(0, agent.MaxURL))
+	property(s, "url", matching(agent.URLPattern), length(0, agent.MaxURL))
 	return s
 }
 
@@ -99,7 +96,7 @@ func (in *skillInput) UnmarshalJSON(data []byte) error {
 // Schema documents the two forms of a skill.
 func (skillInput) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{
-		{Type: huma.TypeString, Pattern: agent.TagPattern, Description: "A tag, which is also the id and name of the skill."},
+		stringSchema(matching(agent.TagPattern), describedAs("A tag, which is also the id and name of the skill.")),
 		inRequest[AgentSkill](r),
 	}}
 }

@@ -21,7 +21,7 @@ func (catalogueWords) Schema(huma.Registry) *huma.Schema {
 }
 
 func (catalogueSkill) Schema(huma.Registry) *huma.Schema {
-	return stringSchema(length(1, 64), pattern(agent.TagPattern))
+	return stringSchema(length(1, 64), matching(agent.TagPattern))
 }
 
 func (cataloguePresence) Schema(huma.Registry) *huma.Schema {

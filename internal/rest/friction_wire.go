@@ -57,7 +57,7 @@ type FrictionReport struct {
 
 // TransformSchema adds the enumerations and limits of the domain.
 func (FrictionReport) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	property(s, "fingerprint", func(p *huma.Schema) { p.Pattern = friction.Pattern() })
+	property(s, "fingerprint", matching(friction.Pattern()))
 	property(s, "title", length(1, proposal.MaxTitle), matching(titlePattern()))
 	property(s, "category", oneOf(proposal.Categories))
 	property(s, "problem", length(1, friction.MaxProblem), matching(requiredPattern()))

@@ -41,7 +41,7 @@ type KeyWithSecret struct {
 // TransformSchema adds the enumeration of the domain and the pattern of a secret.
 func (KeyWithSecret) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "state", oneOf(identity.KeyStates))
-	property(s, "secret", func(p *huma.Schema) { p.Pattern = "^" + identity.SecretPattern + "$" })
+	property(s, "secret", matching("^"+identity.SecretPattern+"$"))
 	return s
 }
 

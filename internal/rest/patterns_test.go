@@ -37,13 +37,21 @@ var samples = []string{
 	"htt://a", "h://a", "ha://a", "ftp://a", "x-y://a", "http://a", "https://u@a/", "https://a b/",
 }
 
+// patternOf returns the pattern of a schema, from a struct tag or from matching.
+func patternOf(s *huma.Schema) string {
+	if p, ok := s.Extensions["pattern"].(string); ok {
+		return p
+	}
+	return s.Pattern
+}
+
 func TestThePatternsAreTheDomainsRules(t *testing.T) {
 	t.Parallel()
 	doc := document(Options{})
 	path := func(template, name string) string {
 		for _, p := range doc.Paths[template].Get.Parameters {
 			if p.Name == name {
-				return p.Schema.Pattern
+				return patternOf(p.Schema)
 			}
 		}
 		t.Fatalf("no parameter %s of %s", name, template)
@@ -52,7 +60,7 @@ func TestThePatternsAreTheDomainsRules(t *testing.T) {
 	schema := func(name, property string) *huma.Schema {
 		return doc.Components.Schemas.Map()[name].Properties[property]
 	}
-	unfit := regexp.MustCompile(schema("OAuthClientCreation", "redirect_uris").Items.Not.Pattern)
+	unfit := regexp.MustCompile(patternOf(schema("OAuthClientCreation", "redirect_uris").Items.Not))
 	clean := func(err error) bool { return err == nil }
 	frictions := friction.New(nil, nil, nil, proposal.Check)
 	report := func(r friction.Report) error {
@@ -70,61 +78,62 @@ func TestThePatternsAreTheDomainsRules(t *testing.T) {
 		{"the id of a key", path(keyPath, "id"), identity.ValidKeyID},
 		{"the id of a client", path(clientPath, "id"), oauth.ValidClientID},
 		{"the id of a webhook", path(webhookPath, "id"), webhook.ValidID},
-		{"the id of an event", schema("WebhookRedelivery", "event_id").Pattern, validEventID},
+		{"the id of an event", patternOf(schema("WebhookRedelivery", "event_id")), validEventID},
 		{"the uid of a task", path(orgTaskPath, "id"), task.ValidUID},
 		{"the fingerprint in a path", path(frictionPath, "fingerprint"), friction.ValidFingerprint},
-		{"the fingerprint in a body", schema("FrictionReport", "fingerprint").Pattern, friction.ValidFingerprint},
+		{"the fingerprint in a body", patternOf(schema("FrictionReport", "fingerprint")), friction.ValidFingerprint},
 		{"a principal", path(memberPath, "ref"), validRef},
-		{"a name", schema("MemberCreation", "name").
-			Pattern, func(s string) bool { return s != "" && identity.NameRule.Check(s) == "" }},
-		{"a scope of a key", schema("KeyCreation", "scopes").Items.Pattern, func(s string) bool {
+		{"a name", patternOf(schema("MemberCreation", "name")), func(s string) bool {
+			return s != "" && identity.NameRule.Check(s) == ""
+		}},
+		{"a scope of a key", patternOf(schema("KeyCreation", "scopes").Items), func(s string) bool {
 			_, err := identity.ParseScope(s)
 			return err == nil
 		}},
-		{"a scope of a client", schema("OAuthClientCreation", "scopes").Items.Pattern, func(s string) bool {
+		{"a scope of a client", patternOf(schema("OAuthClientCreation", "scopes").Items), func(s string) bool {
 			return clean((&oauth.ClientRequest{Name: "x", RedirectURIs: []string{"https://x"}, Scopes: []string{s}}).Validate())
 		}},
-		{"a redirect address", schema("OAuthClientCreation", "redirect_uris").Items.Pattern, func(s string) bool {
+		{"a redirect address", patternOf(schema("OAuthClientCreation", "redirect_uris").Items), func(s string) bool {
 			return clean((&oauth.ClientRequest{Name: "x", RedirectURIs: []string{s}}).Validate())
 		}},
-		{"the title of a proposal", schema("ProposalSubmission", "title").Pattern, func(s string) bool {
+		{"the title of a proposal", patternOf(schema("ProposalSubmission", "title")), func(s string) bool {
 			return clean(proposal.Check(s, "feature", "x", "x", "normal"))
 		}},
-		{"the problem of a proposal", schema("ProposalSubmission", "problem").Pattern, func(s string) bool {
+		{"the problem of a proposal", patternOf(schema("ProposalSubmission", "problem")), func(s string) bool {
 			return clean(proposal.Check("x", "feature", s, "x", "normal"))
 		}},
-		{"the evidence of a friction", schema("FrictionReport", "evidence").Pattern, func(s string) bool {
+		{"the evidence of a friction", patternOf(schema("FrictionReport", "evidence")), func(s string) bool {
 			return clean(report(friction.Report{Evidence: s}))
 		}},
-		{"the occurrence of a friction", schema("FrictionReport", "occurrence").Pattern, func(s string) bool {
+		{"the occurrence of a friction", patternOf(schema("FrictionReport", "occurrence")), func(s string) bool {
 			return clean(report(friction.Report{Occurrence: s}))
 		}},
-		{"the description of an agent", schema("AgentCreation", "description").Pattern, func(s string) bool {
+		{"the description of an agent", patternOf(schema("AgentCreation", "description")), func(s string) bool {
 			return clean((&agent.Agent{Name: "x", Description: s}).Validate())
 		}},
-		{"the title of a note", schema("SavedNoteCreation", "title").Pattern, func(s string) bool {
+		{"the title of a note", patternOf(schema("SavedNoteCreation", "title")), func(s string) bool {
 			return clean((&proposal.NoteCreation{Title: s, Text: "x"}).Validate())
 		}},
-		{"the text of a note", schema("SavedNoteCreation", "text").Pattern, func(s string) bool {
+		{"the text of a note", patternOf(schema("SavedNoteCreation", "text")), func(s string) bool {
 			return clean((&proposal.NoteCreation{Title: "x", Text: s}).Validate())
 		}},
-		{"the name of a worker", schema("ClaimRequest", "worker").Pattern, func(s string) bool {
+		{"the name of a worker", patternOf(schema("ClaimRequest", "worker")), func(s string) bool {
 			r := dispatch.ClaimRequest{Worker: s, Lease: task.DefaultLease, Capacity: 1}
 			return clean(r.Validate())
 		}},
-		{"a comment", schema("Ballot", "comment").Pattern, func(s string) bool {
+		{"a comment", patternOf(schema("Ballot", "comment")), func(s string) bool {
 			return clean((&proposal.Ballot{Choice: "for", Comment: s}).Validate())
 		}},
-		{"the title of a follow-up", schema("FollowupCreation", "title").Pattern, func(s string) bool {
+		{"the title of a follow-up", patternOf(schema("FollowupCreation", "title")), func(s string) bool {
 			return clean((&followup.Creation{Title: s}).Validate())
 		}},
-		{"the description of a follow-up", schema("FollowupCreation", "description").Pattern, func(s string) bool {
+		{"the description of a follow-up", patternOf(schema("FollowupCreation", "description")), func(s string) bool {
 			return clean((&followup.Creation{Title: "x", Description: s}).Validate())
 		}},
-		{"the assignee of a follow-up", schema("FollowupCreation", "assignee").Pattern, func(s string) bool {
+		{"the assignee of a follow-up", patternOf(schema("FollowupCreation", "assignee")), func(s string) bool {
 			return clean((&followup.Creation{Title: "x", Assignee: s}).Validate())
 		}},
-		{"the name of a worker", schema("ClaimRequest", "worker").Pattern, func(s string) bool {
+		{"the name of a worker", patternOf(schema("ClaimRequest", "worker")), func(s string) bool {
 			return clean((&dispatch.ClaimRequest{Lease: task.MinLease, Capacity: 1, Worker: s}).Validate())
 		}},
 	} {
