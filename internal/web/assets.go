@@ -12,6 +12,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -29,7 +30,7 @@ type asset struct {
 	url         string
 	contentType string
 	plain       []byte
-	compressed  []byte
+	compressed  func() []byte // at the first request, because it takes as long as the rest of the start
 }
 
 // assets are the static files, by source name and by name in URLs.
@@ -78,17 +79,17 @@ func (a assets) add(source string, content []byte) error {
 	if file.contentType == "" {
 		return fmt.Errorf("static file %s has an unknown type", source)
 	}
-	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err == nil {
-		_, err = z.Write(content)
-	}
-	if err == nil {
-		err = z.Close()
-	}
-	file.compressed = b.Bytes()
+	file.compressed = sync.OnceValue(func() []byte { return compress(content) })
 	a.bySource[source], a.byName[name] = file, file
-	return err
+	return nil
+}
+
+func compress(content []byte) []byte {
+	var b bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
+	_, _ = z.Write(content)                               // a buffer takes everything
+	_ = z.Close()
+	return b.Bytes()
 }
 
 // assetTypes are listed here because the table of the system may lack them.
@@ -118,7 +119,7 @@ func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body := found.plain
 	if takesGzip(r) {
 		h.Set("Content-Encoding", "gzip")
-		body = found.compressed
+		body = found.compressed()
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	_, _ = w.Write(body) // an error means that the browser is gone

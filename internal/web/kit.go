@@ -353,7 +353,11 @@ func renderForm[T any](v *visit, status int, name, title string, body T, problem
 	if pg.Org, pg.Nav, err = v.nav(); err != nil {
 		return err
 	}
-	if t := v.pages[name]; t != nil && len(pg.Errors.fields) > 0 {
+	if len(pg.Errors.fields) > 0 {
+		t, err := v.templates.page(name)
+		if err != nil {
+			return err
+		}
 		// Errors of fields that the template does not show go to the top of the page. They are
 		// known only after rendering.
 		if err := t.Execute(io.Discard, pg); err != nil {
@@ -383,9 +387,9 @@ var compressors = sync.Pool{New: func() any {
 
 // write executes the template of a page and sends the result.
 func (v *visit) write(status int, name string, data any) error {
-	t := v.pages[name]
-	if t == nil {
-		return errs.New(errs.Internal, "page.unknown", "unknown page %q", name)
+	t, err := v.templates.page(name)
+	if err != nil {
+		return err
 	}
 	return v.send(status, t, data)
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/microcosm-cc/bluemonday"
 	"github.com/yuin/goldmark"
@@ -50,7 +51,7 @@ func markdown(source string, level ...int) (template.HTML, error) {
 	if err := markdownParser.Renderer().Render(&b, src, doc); err != nil {
 		return "", err
 	}
-	return template.HTML(markdownPolicy.SanitizeBytes(b.Bytes())), nil // sanitized
+	return template.HTML(markdownPolicy().SanitizeBytes(b.Bytes())), nil // sanitized
 }
 
 // markdownParser parses CommonMark with tables, strikethrough and bare URLs, without HTML.
@@ -245,7 +246,7 @@ func leadsAway(dest []byte) bool {
 }
 
 // markdownPolicy lists what the sanitizer passes.
-var markdownPolicy = func() *bluemonday.Policy {
+var markdownPolicy = sync.OnceValue(func() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowElements("p", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code",
 		"em", "strong", "del", "hr", "br", "table", "thead", "tbody", "tr", "th", "td")
@@ -260,4 +261,4 @@ var markdownPolicy = func() *bluemonday.Policy {
 	p.RequireNoFollowOnLinks(true)
 	p.RequireNoReferrerOnLinks(true)
 	return p
-}()
+})

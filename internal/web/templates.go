@@ -10,46 +10,63 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
 //go:embed templates
 var templateFiles embed.FS
 
-// parseTemplates parses the templates. Each file in templates/pages is a page of an org: it
-// defines "main", which layout.html includes. sign.html has the pages without an org.
-func parseTemplates(files assets, now func() time.Time) (
-	pages map[string]*template.Template, sign *template.Template, err error,
-) {
-	base, err := template.New("layout.html").Funcs(funcs(files, now)).
-		ParseFS(templateFiles, "templates/layout.html", "templates/partials*.html")
-	if err != nil {
-		return nil, nil, err
-	}
-	if sign, err = base.Clone(); err == nil {
-		sign, err = sign.ParseFS(templateFiles, "templates/sign.html")
-	}
-	if err != nil {
-		return nil, nil, err
+// templates are the parsed templates. Each is parsed at its first use: a server that only programs
+// call needs none. Tests parse all.
+type templates struct {
+	pages map[string]parsed
+	sign  parsed // the pages without an org
+}
+
+// parsed returns a template. All calls return the same.
+type parsed func() (*template.Template, error)
+
+// newTemplates finds the templates. Each file in templates/pages is a page of an org: it defines
+// "main", which layout.html includes. sign.html has the pages without an org.
+func newTemplates(files assets, now func() time.Time) (*templates, error) {
+	base := sync.OnceValues(func() (*template.Template, error) {
+		return template.New("layout.html").Funcs(funcs(files, now)).
+			ParseFS(templateFiles, "templates/layout.html", "templates/partials*.html")
+	})
+	within := func(file string) parsed {
+		return sync.OnceValues(func() (*template.Template, error) {
+			t, err := base()
+			if err == nil {
+				t, err = t.Clone()
+			}
+			if err != nil {
+				return nil, err
+			}
+			return t.ParseFS(templateFiles, file)
+		})
 	}
 	names, err := fs.Glob(templateFiles, "templates/pages/*.html")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	pages = map[string]*template.Template{}
+	out := &templates{pages: map[string]parsed{}, sign: within("templates/sign.html")}
 	for _, name := range names {
-		t, err := base.Clone()
-		if err == nil {
-			t, err = t.ParseFS(templateFiles, name)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		pages[strings.TrimSuffix(path.Base(name), ".html")] = t
+		out.pages[strings.TrimSuffix(path.Base(name), ".html")] = within(name)
 	}
-	return pages, sign, nil
+	return out, nil
+}
+
+// page returns the template of a page of an org.
+func (t *templates) page(name string) (*template.Template, error) {
+	p := t.pages[name]
+	if p == nil {
+		return nil, errs.New(errs.Internal, "page.unknown", "unknown page %q", name)
+	}
+	return p()
 }
 
 // funcs returns the functions of templates. They only format.

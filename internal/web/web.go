@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"html/template"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -60,12 +59,11 @@ type Options struct {
 // Pages serves the HTML pages.
 type Pages struct {
 	Options
-	router   *httpx.Router
-	sessions *scs.SessionManager
-	forms    *http.CrossOriginProtection
-	assets   assets
-	pages    map[string]*template.Template // pages of an org, by name
-	sign     *template.Template            // pages without an org
+	router    *httpx.Router
+	sessions  *scs.SessionManager
+	forms     *http.CrossOriginProtection
+	assets    assets
+	templates *templates
 
 	byAddress, byPair, byAccount *httpx.Throttle
 	known                        *cache.Cache[string, struct{}] // pairs of account and IP address that have signed in
@@ -91,13 +89,13 @@ func New(rt *httpx.Router, o Options) (*Pages, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages, sign, err := parseTemplates(files, o.Now)
+	pages, err := newTemplates(files, o.Now)
 	if err != nil {
 		return nil, err
 	}
 	p := &Pages{
 		Options: o, router: rt, forms: http.NewCrossOriginProtection(), sessions: newSessions(o),
-		assets: files, pages: pages, sign: sign,
+		assets: files, templates: pages,
 		byAddress: httpx.NewThrottle(addressEvery, addressBurst, o.Now),
 		byPair:    httpx.NewThrottle(pairEvery, pairBurst, o.Now),
 		byAccount: httpx.NewThrottle(accountEvery, accountBurst, o.Now),
@@ -195,7 +193,11 @@ type keptField struct {
 // show renders a page. to is an additional target that the policy allows for its form.
 func (p *Pages) show(w http.ResponseWriter, r *http.Request, status int, name string, v view, to string) {
 	var page bytes.Buffer
-	if err := p.sign.ExecuteTemplate(&page, name, v); err != nil {
+	t, err := p.templates.sign()
+	if err == nil {
+		err = t.ExecuteTemplate(&page, name, v)
+	}
+	if err != nil {
 		p.Logger.ErrorContext(r.Context(), "rendering a page failed", "page", name, "error", err)
 		http.Error(w, "Something went wrong on the server.", http.StatusInternalServerError)
 		return
