@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -19,15 +20,17 @@ var docsHTML string
 //go:embed docs.css
 var docsCSS string
 
-var docsTemplate = template.Must(template.New("docs").Funcs(template.FuncMap{
-	"prose": prose, "lower": strings.ToLower, "css": func() template.CSS { return template.CSS(docsCSS) },
-}).Parse(docsHTML))
+var docsTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("docs").Funcs(template.FuncMap{
+		"prose": prose, "lower": strings.ToLower, "css": func() template.CSS { return template.CSS(docsCSS) },
+	}).Parse(docsHTML))
+})
 
 // docsPage renders the document once, as a single page. The page needs no script and no network;
 // its Content-Security-Policy allows only its own style sheet.
 func docsPage(doc *huma.OpenAPI, o Options) http.Handler {
 	var page bytes.Buffer
-	if err := docsTemplate.Execute(&page, viewOf(doc, cmp.Or(o.Base, o.PublicURL))); err != nil {
+	if err := docsTemplate().Execute(&page, viewOf(doc, cmp.Or(o.Base, o.PublicURL))); err != nil {
 		panic("rest: rendering the documentation page failed: " + err.Error()) // a programming error, found by the tests
 	}
 	sum := sha256.Sum256([]byte(docsCSS))
