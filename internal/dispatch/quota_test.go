@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/delivery"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
@@ -174,6 +175,25 @@ func TestOtherOrgsUseHalfOfTheLiveTasksOfASender(t *testing.T) {
 	own := Call{target: Target{Org: "other"}, onBehalf: eve}
 	if err := send(own); err != nil {
 		t.Errorf("sent again by the sender's own org: %v", err)
+	}
+}
+
+// A task that the agent's own org sends again is not counted against the org that sent it first.
+func TestRerunsByTheAgentsOrgUseNoQuotaOfCallers(t *testing.T) {
+	t.Parallel()
+	eve := identity.Principal{Org: "other", Kind: identity.User, ID: "eve"}
+	target := Target{Org: "acme", Quota: agent.Quota{Tasks: 5, Per: agent.Day}}
+	again := Call{target: target, onBehalf: eve}
+	if again.charge(time.Now()) != nil {
+		t.Error("a rerun by the agent's org is charged to the caller's org, want no charge")
+	}
+	access, err := identity.Authorize(&identity.Caller{Principal: eve}, eve.Org, identity.ReadSelf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := Call{target: target, access: access}
+	if own.charge(time.Now()) == nil {
+		t.Error("a task of another org is not charged")
 	}
 }
 

@@ -6,12 +6,14 @@ import (
 
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// limited reports whether the agent has a quota for the caller: those of its own org have none.
+// limited reports whether the agent has a quota for the caller: those of its own org have none, also when
+// they send the task of another org again.
 func (c *Call) limited() bool {
-	return c.target.Quota != (agent.Quota{}) && c.target.Org != c.sender().Org
+	return c.target.Quota != (agent.Quota{}) && c.target.Org != c.sender().Org && c.onBehalf == (identity.Principal{})
 }
 
 // charge returns what a new task is counted against, or nil.

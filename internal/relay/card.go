@@ -164,7 +164,7 @@ func (n *network) fetchCard(ctx context.Context, raw string, auth *authenticator
 			return f, p
 		}
 		if !errors.Is(p, errMissing) {
-			return fetched{}, &Problem{text: auth.hide(p.text), Passing: p.Passing}
+			return fetched{}, p
 		}
 	}
 	return fetched{}, lasting("no agent card was found there: tried %s", strings.Join(list, ", "))
@@ -185,14 +185,14 @@ func (n *network) fetchAt(ctx context.Context, at string, auth *authenticator, k
 	}
 	name, value, err := auth.header(ctx)
 	if err != nil {
-		return fetched{}, passing("%s", explain(n.guard, err))
+		return fetched{}, passing("%s", explain(n.guard, auth, err))
 	}
 	if name != "" {
 		r.Header.Set(name, value)
 	}
 	resp, err := n.client.Do(r)
 	if err != nil {
-		return fetched{}, passing("%s", explain(n.guard, err))
+		return fetched{}, passing("%s", explain(n.guard, auth, err))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	switch code := resp.StatusCode; {
@@ -205,18 +205,18 @@ func (n *network) fetchAt(ctx context.Context, at string, auth *authenticator, k
 		fallthrough
 	case code != http.StatusOK:
 		status := &statusError{code: code, target: resp.Header.Get("Location")}
-		return fetched{}, &Problem{text: status.Error(), Passing: status.passes()}
+		return fetched{}, &Problem{text: status.explain(auth), Passing: status.passes()}
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxCard+1))
 	if err != nil {
-		return fetched{}, passing("%s", explain(n.guard, err))
+		return fetched{}, passing("%s", explain(n.guard, auth, err))
 	}
 	if len(body) > maxCard {
 		return fetched{}, lasting("its agent card has more than %d bytes", maxCard)
 	}
 	d := &document{}
 	if err := json.Unmarshal(body, d); err != nil {
-		return fetched{}, lasting("its agent card is not valid: %s", said(err.Error()))
+		return fetched{}, lasting("its agent card is not valid: %s", auth.said(err.Error()))
 	}
 	c := Card{
 		Name: clean(d.Name, agent.MaxName), Version: clean(d.Version, 64),
@@ -247,6 +247,9 @@ func (d *document) platforms() (out []string) {
 	return out
 }
 
+// maxEndpoints bounds how many interfaces of a card are looked at.
+const maxEndpoints = 64
+
 // endpoints lists the interfaces of the card that can be used, in its order, version 1.0 first.
 func (d *document) endpoints(base *url.URL) []Endpoint {
 	var current, old []Endpoint
@@ -275,6 +278,9 @@ func (d *document) endpoints(base *url.URL) []Endpoint {
 			e.URL = base.Scheme + "://" + e.URL // the card has only host and port
 		}
 		known := e.Binding == bindingRPC || e.Binding == bindingREST || e.Binding == bindingGRPC
+		if len(out) == maxEndpoints {
+			break
+		}
 		if known && len(e.URL) <= agent.MaxURL && len(e.Tenant) <= 256 && !slices.Contains(out, e) {
 			out = append(out, e)
 		}

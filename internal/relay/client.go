@@ -57,6 +57,9 @@ func (n *network) newClient(c Card, auth *authenticator, owner budget.Owner) (*c
 	if err != nil || u.Host == "" {
 		return nil, lasting("its agent card was not read yet")
 	}
+	if err := n.guard.Check(e.URL); err != nil { // what is allowed may have changed since the card was read
+		return nil, lasting("its interface %s", err)
+	}
 	hc := *n.client
 	hc.Transport = &transport{
 		base: n.client.Transport, version: n.version, rpc: e.Binding == bindingRPC, memory: n.memory, owner: owner,

@@ -224,8 +224,13 @@ func artifact(a *a2a.Artifact) (out task.Artifact, ok bool) {
 		ID: id(string(a.ID)), Name: name(a.Name), Description: storable(a.Description), Parts: parts(a.Parts),
 		Metadata: metadata(a.Metadata), Extensions: ids(a.Extensions),
 	}
-	if out.ID == "" {
+	switch {
+	case out.ID != "":
+	case a.ID == "":
 		out.ID = "artifact"
+	default: // it cannot be stored, but must stay apart from others
+		h := sha256.Sum256([]byte(a.ID))
+		out.ID = "artifact-" + hex.EncodeToString(h[:16])
 	}
 	return out, len(out.Parts) > 0
 }

@@ -2,6 +2,8 @@ package relay
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -154,5 +156,44 @@ func TestChunksAreCombined(t *testing.T) {
 	}
 	if !b.add(&a2a.TaskStatusUpdateEvent{Status: a2a.TaskStatus{State: a2a.TaskStateCompleted}}) || b.add(chunk("d", true)) {
 		t.Error("a status must be the last in a report")
+	}
+}
+
+// Artifacts of one id are one artifact, and those without a usable id do not overwrite each other.
+func TestDistinctArtifacts(t *testing.T) {
+	t.Parallel()
+	long := a2a.ArtifactID(strings.Repeat("x", 2000))
+	one := func(id a2a.ArtifactID, text string) *a2a.Artifact {
+		return &a2a.Artifact{ID: id, Parts: a2a.ContentParts{a2a.NewTextPart(text)}}
+	}
+	f := &follower{shown: &shown{artifacts: map[string]task.Artifact{}}}
+	list := []*a2a.Artifact{
+		one("a", "1"), one("", "2"), one("a", "3"), nil, one("", "4"), one(long, "5"), one(long+"y", "6"), {ID: "none"},
+	}
+	got := map[string]string{}
+	for _, u := range f.news(list) {
+		got[u.Artifact.ID] = u.Artifact.Parts[0].Text
+	}
+	if got["a"] != "3" || got["artifact"] != "2" || got["artifact-2"] != "4" || len(got) != 5 {
+		t.Errorf("artifacts = %v, want the last a, two without an id and two with long ones", got)
+	}
+	if again := f.news(list); len(again) != 0 {
+		t.Errorf("the same artifacts again report %d changes, want none", len(again))
+	}
+}
+
+// A card with very many interfaces is read in no time.
+func TestCardWithManyInterfaces(t *testing.T) {
+	t.Parallel()
+	text := `{"additionalInterfaces":[` + strings.Repeat(`{"url":"a:1","transport":"GRPC"},`, 30_000)
+	for i := range 1000 {
+		text += fmt.Sprintf(`{"url":"b:%d","transport":"GRPC"},`, i)
+	}
+	d := &document{}
+	if err := json.Unmarshal([]byte(text+`{}]}`), d); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.endpoints(&url.URL{Scheme: "https"}); len(got) != maxEndpoints {
+		t.Errorf("%d interfaces, want the first %d", len(got), maxEndpoints)
 	}
 }

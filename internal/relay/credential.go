@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -171,7 +172,7 @@ func (a *authenticator) header(ctx context.Context) (name, value string, err err
 	case err != nil:
 		why := a.guard.Explain(err)
 		if e, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-			why = fmt.Sprintf("HTTP %d %s", e.Response.StatusCode, said(e.ErrorCode+" "+e.ErrorDescription))
+			why = fmt.Sprintf("HTTP %d %s", e.Response.StatusCode, a.said(e.ErrorCode+" "+e.ErrorDescription))
 		}
 		return "", "", &credentialError{"the token URL issued no access token: " + a.hide(why)}
 	}
@@ -209,18 +210,36 @@ func (a *authenticator) tokens() (source oauth2.TokenSource, key string) {
 	return a.source, strconv.Itoa(a.renewed)
 }
 
-// hide returns a text without the secrets of the credential.
+// said returns what a remote said, as a harmless line without the credential. It hides first: part of
+// a credential at the end of a text that was cut would not be recognized.
+func (a *authenticator) said(s string) string { return said(a.hide(s)) }
+
+// hide returns a text without the secrets of the credential, in the forms in which requests have them
+// and texts quote them.
 func (a *authenticator) hide(s string) string {
 	if a == nil {
 		return s
 	}
 	secrets := []string{a.c.Token, a.c.Value, a.c.ClientSecret}
+	if a.c.ClientSecret != "" {
+		for _, encode := range []func(string) string{url.QueryEscape, func(s string) string { return s }} {
+			pair := encode(a.c.ClientID) + ":" + encode(a.c.ClientSecret)
+			secrets = append(secrets, base64.StdEncoding.EncodeToString([]byte(pair)))
+		}
+	}
 	a.mu.Lock()
 	secrets = append(secrets, a.issued)
 	a.mu.Unlock()
 	for _, secret := range secrets {
-		if secret != "" {
-			s = strings.ReplaceAll(s, secret, "[credential]")
+		if secret == "" {
+			continue
+		}
+		quoted, err := json.Marshal(secret) // a string
+		if err != nil {
+			continue
+		}
+		for _, form := range []string{secret, string(quoted[1 : len(quoted)-1]), url.QueryEscape(secret), url.PathEscape(secret)} {
+			s = strings.ReplaceAll(s, form, "[credential]")
 		}
 	}
 	return s

@@ -366,9 +366,8 @@ func (f *follower) unsent(ctx context.Context, err error, streaming bool) error 
 	}
 }
 
-// why returns an error of a request as a sentence. Remotes may repeat headers in their errors, which
-// senders see: the credential is not passed on.
-func (f *follower) why(err error) string { return f.c.auth.hide(explain(f.inst.e.net.guard, err)) }
+// why returns an error of a request as a sentence.
+func (f *follower) why(err error) string { return explain(f.inst.e.net.guard, f.c.auth, err) }
 
 // fault ends an attempt at which the remote failed, although it works otherwise. The next one starts
 // later: the remote may be mended by then.
@@ -384,7 +383,7 @@ func (f *follower) fault(err error) error {
 func (f *follower) again(ctx context.Context, err error) error {
 	why := f.why(err)
 	if budget.IsBusy(err) { // it is not the remote's fault
-		return dispatch.HandBackAfter(waitFirst, why)
+		return dispatch.HandBackAfter(f.later(), why)
 	}
 	if c, changed := f.inst.client(); changed == nil && c != f.c {
 		f.c = c // of a new URL, credential or card: the old one may not work any more
@@ -392,12 +391,17 @@ func (f *follower) again(ctx context.Context, err error) error {
 	}
 	switch f.inst.failed(why); {
 	case f.inst.breaker.isOpen() && responded(err):
-		age := f.inst.e.now().Sub(f.t.CreatedAt)
-		return dispatch.HandBackAfter(min(max(age/2, waitFirst), max(waitMost, age/waitShare)), why)
+		return dispatch.HandBackAfter(f.later(), why)
 	case f.inst.breaker.isOpen():
 		return fmt.Errorf("%w: %s", dispatch.ErrHandBack, why)
 	}
 	return f.rest(ctx)
+}
+
+// later is how long the task waits in the queue before the remote is asked again.
+func (f *follower) later() time.Duration {
+	age := f.inst.e.now().Sub(f.t.CreatedAt)
+	return min(max(age/2, waitFirst), max(waitMost, age/waitShare))
 }
 
 // rest waits before the same request is sent again: longer after each failure.

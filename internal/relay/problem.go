@@ -42,7 +42,8 @@ func (p *Problem) field() error {
 // maxSaid limits what is passed on of a remote's error message, in characters.
 const maxSaid = 500
 
-// said returns what a remote said, as a harmless line.
+// said returns what a remote said, as a harmless line. If the request had a credential, use the said of
+// its authenticator.
 func said(s string) string { return text.Clean(strings.TrimSpace(s), maxSaid) }
 
 // statusError is a response whose status is an error, and whose body says nothing in the protocol.
@@ -51,9 +52,12 @@ type statusError struct {
 	target string // of a redirect
 }
 
-func (e *statusError) Error() string {
+func (e *statusError) Error() string { return e.explain(nil) }
+
+// explain is Error without the credential of the request.
+func (e *statusError) explain(a *authenticator) string {
 	if e.code/100 == 3 {
-		return fmt.Sprintf("the remote agent redirects to %s; redirects are not followed: give that URL", said(e.target))
+		return fmt.Sprintf("the remote agent redirects to %s; redirects are not followed: give that URL", a.said(e.target))
 	}
 	if e.code == http.StatusUnauthorized || e.code == http.StatusForbidden {
 		return fmt.Sprintf("the remote agent refused the credential (HTTP %d); set another one", e.code)
@@ -154,12 +158,13 @@ func responded(err error) bool {
 }
 
 // explain returns an error of a request as a sentence for admins and senders. It does not repeat
-// texts of this machine, which could name private hosts.
-func explain(g *outbound.Guard, err error) string {
+// texts of this machine, which could name private hosts, nor the credential of the request, which
+// remotes may repeat in their errors.
+func explain(g *outbound.Guard, a *authenticator, err error) string {
 	var status *statusError
 	switch {
 	case errors.As(err, &status):
-		return status.Error()
+		return status.explain(a)
 	case errors.Is(err, errTooLarge), errors.Is(err, errSilent), errors.Is(err, errDropped), errors.Is(err, errNoTask),
 		errors.Is(err, errGarbled):
 		return sentence(err)
@@ -167,7 +172,7 @@ func explain(g *outbound.Guard, err error) string {
 		return errSilent.Error()
 	}
 	if e, ok := errors.AsType[*a2a.Error](err); ok {
-		return "the remote agent responded with an error: " + said(e.Error())
+		return "the remote agent responded with an error: " + a.said(e.Error())
 	}
 	if e, ok := errors.AsType[*credentialError](err); ok {
 		return e.Error()
@@ -175,7 +180,7 @@ func explain(g *outbound.Guard, err error) string {
 	if !unreached(err) {
 		return errGarbled.Error()
 	}
-	return "the remote agent cannot be reached: " + g.Explain(err)
+	return "the remote agent cannot be reached: " + a.hide(g.Explain(err))
 }
 
 // sentence returns the innermost text of an error of this package.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -218,11 +219,7 @@ func (f *follower) resubscribe(ctx context.Context) {
 // news returns what is new in the artifacts of the remote: only the new parts, if the remote has
 // appended some.
 func (f *follower) news(list []*a2a.Artifact) (out []task.ArtifactUpdate) {
-	for _, one := range list {
-		a, ok := artifact(one)
-		if !ok {
-			continue
-		}
+	for _, a := range distinct(list) {
 		old, known := task.Artifact{}, false
 		if f.shown != nil {
 			old, known = f.shown.artifacts[a.ID]
@@ -236,6 +233,32 @@ func (f *follower) news(list []*a2a.Artifact) (out []task.ArtifactUpdate) {
 		default:
 			out = append(out, task.ArtifactUpdate{Artifact: a})
 		}
+	}
+	return out
+}
+
+// distinct converts artifacts of the remote. Of those with the same id, the last one counts. One
+// without an id is named by its place among these, and the first one as in a stream, where there is no
+// place.
+func distinct(list []*a2a.Artifact) (out []task.Artifact) {
+	at := map[string]int{}
+	unnamed := 0
+	for _, one := range list {
+		a, ok := artifact(one)
+		if !ok {
+			continue
+		}
+		if one.ID == "" {
+			if unnamed++; unnamed > 1 {
+				a.ID += "-" + strconv.Itoa(unnamed)
+			}
+		}
+		if i, known := at[a.ID]; known {
+			out[i] = a
+			continue
+		}
+		at[a.ID] = len(out)
+		out = append(out, a)
 	}
 	return out
 }

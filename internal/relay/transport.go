@@ -10,6 +10,8 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/parley-dev/parley/internal/budget"
 )
@@ -18,10 +20,14 @@ import (
 const (
 	// maxBody is what a task may hold, and room for what the remote's JSON has beside it.
 	maxBody = 24 << 20
+	// maxHeld is the memory that one response or event may take: its text, and its values decoded.
+	maxHeld = 31 << 20
 	// maxFault is how much is read of a response that is an error.
 	maxFault = 64 << 10
 	// unreserved is how much is read without a share of the memory for requests.
 	unreserved = 64 << 10
+	// holdMost is how long a response or event may take memory before it is complete.
+	holdMost = time.Minute
 )
 
 // transport sends the requests of an A2A client over guarded connections. It bounds responses, and
@@ -34,8 +40,8 @@ type transport struct {
 	owner   budget.Owner
 }
 
-func (c *transport) reservation(ctx context.Context) reservation {
-	return reservation{pool: c.memory, owner: c.owner, ctx: ctx}
+func (c *transport) reservation(ctx context.Context) *reservation {
+	return &reservation{pool: c.memory, owner: c.owner, ctx: ctx, most: holdMost}
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -51,12 +57,12 @@ func (c *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case resp.StatusCode/100 != 2:
 		return c.fault(resp, kind)
 	case kind == "text/event-stream":
-		resp.Body = &events{in: bufio.NewReader(resp.Body), body: resp.Body, rpc: c.rpc, memory: c.reservation(r.Context())}
+		resp.Body = newEvents(resp.Body, c.rpc, c.reservation(r.Context()))
 	case strings.Contains(r.Header.Get("Accept"), "text/event-stream"):
 		// An error before the first event, or the only one.
 		return c.asEvent(r.Context(), resp)
 	default:
-		resp.Body = &bounded{in: resp.Body, left: maxBody, memory: c.reservation(r.Context())}
+		resp.Body = newBounded(resp.Body, c.reservation(r.Context()))
 		if c.rpc && resp.ContentLength >= 0 && resp.ContentLength <= maxFault {
 			return repaired(resp)
 		}
@@ -99,7 +105,7 @@ func (c *transport) fault(resp *http.Response, kind string) (*http.Response, err
 
 // asEvent turns a response of one JSON value into a stream with one event.
 func (c *transport) asEvent(ctx context.Context, resp *http.Response) (*http.Response, error) {
-	in := &bounded{in: resp.Body, left: maxBody, memory: c.reservation(ctx)}
+	in := newBounded(resp.Body, c.reservation(ctx))
 	defer func() { _ = in.Close() }()
 	body, err := io.ReadAll(in)
 	if err != nil {
@@ -167,6 +173,11 @@ type reservation struct {
 	ctx     context.Context // of the request, as long as its body is read
 	account *budget.Account // nil: nothing is held
 	held    int64
+
+	most  time.Duration // how long memory is held while more is read
+	end   func()        // ends the reading after that time; nil: it has no end
+	timer *time.Timer   // nil: nothing is held
+	late  atomic.Bool   // the time is over
 }
 
 // hold takes memory for n bytes in all.
@@ -174,25 +185,52 @@ func (r *reservation) hold(n int64) error {
 	if n <= unreserved || n <= r.held {
 		return nil
 	}
+	if n > maxHeld {
+		return errTooLarge
+	}
 	if r.account == nil {
 		r.account = &budget.Account{Pool: r.pool, Owner: r.owner}
+		r.account.Insist() // the remote has done its work already
 	}
-	more := max(n, 2*r.held, 4*unreserved) - r.held
+	more := min(max(n, 2*r.held, 4*unreserved), maxHeld) - r.held
 	if err := r.account.Hold(r.ctx, more); err != nil {
 		return err
 	}
 	r.held += more
+	if r.timer == nil && r.end != nil {
+		r.timer = time.AfterFunc(r.most, func() {
+			r.late.Store(true)
+			r.end()
+		})
+	}
 	return nil
+}
+
+// fault returns the error of a reading. That of one which has taken too long says so.
+func (r *reservation) fault(err error) error {
+	if err != nil && r.late.Load() {
+		return errSilent
+	}
+	return err
+}
+
+func (r *reservation) stopTimer() {
+	if r.timer != nil {
+		r.timer.Stop()
+		r.timer = nil
+	}
 }
 
 // pass passes n bytes that were read on, with their memory.
 func (r *reservation) pass(n int64) {
+	r.stopTimer()
 	addIntake(r.ctx, n, r.account)
 	r.account, r.held = nil, 0
 }
 
 // drop releases the memory of what is not used.
 func (r *reservation) drop() {
+	r.stopTimer()
 	r.account.Close()
 	r.account, r.held = nil, 0
 }
@@ -202,18 +240,33 @@ type bounded struct {
 	in     io.ReadCloser
 	left   int64
 	read   int64
-	memory reservation
+	scale  scale
+	memory *reservation
+	failed error
 }
 
+func newBounded(in io.ReadCloser, memory *reservation) *bounded {
+	b := &bounded{in: in, left: maxBody, memory: memory}
+	b.memory.end = func() { _ = in.Close() }
+	return b
+}
+
+// Read implements io.Reader. It returns no bytes together with an error of its own, and repeats that
+// error: a decoder ignores an error after a complete value.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, errTooLarge
+		b.failed = errTooLarge
+	}
+	if b.failed != nil {
+		return 0, b.failed
 	}
 	n, err := b.in.Read(p[:min(int64(len(p)), b.left)])
+	err = b.memory.fault(err)
 	b.left -= int64(n)
 	b.read += int64(n)
-	if herr := b.memory.hold(b.read); herr != nil {
-		return n, herr
+	b.scale.add(p[:n])
+	if b.failed = b.memory.hold(b.read + b.scale.weight()); b.failed != nil {
+		return 0, b.failed
 	}
 	return n, err
 }
@@ -224,16 +277,24 @@ func (b *bounded) Close() error {
 	return b.in.Close()
 }
 
-// events is the body of a stream. Each event is bounded; comments between events are not passed on.
+// events is the body of a stream. Each event is bounded. Only the data of events is passed on: the
+// client would skip the rest, and never take its memory.
 type events struct {
 	in     *bufio.Reader
 	body   io.Closer
 	rpc    bool
-	memory reservation
+	memory *reservation
 
 	line  []byte // that is left to be read
 	keep  []byte // the buffer of line
-	event int64  // bytes of the event so far
+	event int64  // bytes of the data of the event so far
+	scale scale  // of the event
+}
+
+func newEvents(body io.ReadCloser, rpc bool, memory *reservation) *events {
+	e := &events{in: bufio.NewReader(body), body: body, rpc: rpc, memory: memory}
+	e.memory.end = func() { _ = body.Close() }
+	return e
 }
 
 func (e *events) Read(p []byte) (int, error) {
@@ -252,12 +313,13 @@ func (e *events) next() error {
 	e.keep = e.keep[:0]
 	for {
 		part, err := e.in.ReadSlice('\n')
+		err = e.memory.fault(err)
 		e.keep = append(e.keep, part...)
-		e.event += int64(len(part))
-		if e.event > maxBody {
+		read := e.event + int64(len(e.keep))
+		if read > maxBody {
 			return errTooLarge
 		}
-		if herr := e.memory.hold(e.event); herr != nil {
+		if herr := e.memory.hold(read + e.scale.weight()); herr != nil {
 			return herr
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
@@ -269,28 +331,41 @@ func (e *events) next() error {
 		break
 	}
 	line := bytes.TrimRight(e.keep, "\r\n")
-	switch {
-	case len(line) == 0: // the end of an event
-		e.memory.pass(e.event)
-		e.event = 0
-		if cap(e.keep) > unreserved {
-			e.keep = nil
-		}
-		e.line = []byte("\n")
-		return nil
-	case line[0] == ':':
-		e.event -= int64(len(e.keep))
-		e.line = nil
+	if len(line) == 0 {
+		e.end()
 		return nil
 	}
-	if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok && e.rpc {
-		if fixed := repair(rest); !bytes.Equal(fixed, rest) {
+	data, ok := bytes.CutPrefix(line, []byte("data:"))
+	if !ok || len(bytes.TrimSpace(data)) == 0 {
+		return nil
+	}
+	e.event += int64(len(e.keep))
+	e.scale.add(data)
+	if err := e.memory.hold(e.event + e.scale.weight()); err != nil {
+		return err
+	}
+	if e.rpc {
+		if fixed := repair(data); !bytes.Equal(fixed, data) {
 			e.line = append(append([]byte("data:"), fixed...), '\n')
 			return nil
 		}
 	}
 	e.line = e.keep
 	return nil
+}
+
+// end ends an event, and passes it on unless it is empty.
+func (e *events) end() {
+	if e.event == 0 {
+		e.memory.drop()
+	} else {
+		e.memory.pass(e.event)
+		e.line = []byte("\n")
+	}
+	e.event, e.scale = 0, scale{}
+	if cap(e.keep) > unreserved {
+		e.keep = nil
+	}
 }
 
 func (e *events) Close() error {

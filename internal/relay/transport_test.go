@@ -1,0 +1,137 @@
+package relay
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/budget"
+)
+
+// reading is a stream that is read with memory of a pool.
+func reading(t *testing.T, in io.Reader) (*events, *budget.Pool, *intake) {
+	t.Helper()
+	pool := budget.NewPool(budget.Limits{Memory: 128 << 20, Response: maxBody})
+	ctx, got := withIntake(t.Context())
+	c := &transport{memory: pool}
+	return newEvents(io.NopCloser(in), false, c.reservation(ctx)), pool, got
+}
+
+// Events without data, which the client skips, hold no memory.
+func TestEventsWithoutDataHoldNothing(t *testing.T) {
+	t.Parallel()
+	junk := "id: " + strings.Repeat("x", 2*unreserved) + "\n\n"
+	e, pool, got := reading(t, strings.NewReader("data: 1\nid: 7\n\n"+strings.Repeat(junk, 20)+": alive\n\ndata:\n\ndata: 2\n\n"))
+	b, err := io.ReadAll(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("data: 1\n\ndata: 2\n\n", string(b)); diff != "" {
+		t.Error("what is passed on (-want +got)\n", diff)
+	}
+	if used := pool.Used(); used != 0 {
+		t.Errorf("%d bytes are held, want 0", used)
+	}
+	if n := got.take().bytes; n != int64(len("data: 1\n")+len("data: 2\n")) {
+		t.Errorf("%d bytes were counted, want those of the data", n)
+	}
+}
+
+// The memory of an event is passed on with it, and counts its values.
+func TestSmallValuesCount(t *testing.T) {
+	t.Parallel()
+	const values = 50_000
+	list := `[` + strings.Repeat(`{},`, values) + `"a,{[\"b"]`
+	e, pool, got := reading(t, strings.NewReader("data: "+list+"\n\n"))
+	if _, err := io.ReadAll(e); err != nil {
+		t.Fatal(err)
+	}
+	if used, least := pool.Used(), int64(len(list)+2*values*valueSize); used < least {
+		t.Errorf("%d bytes are held, want at least %d", used, least)
+	}
+	got.take().release()
+	if used := pool.Used(); used != 0 {
+		t.Errorf("%d bytes are held at the end, want 0", used)
+	}
+
+	var s scale
+	for _, piece := range []string{`["a,`, `\`, `"b{[",`, `{}]`} { // cut within a string and an escape
+		s.add([]byte(piece))
+	}
+	if s.values != 3 {
+		t.Errorf("%d values, want 3", s.values)
+	}
+}
+
+// A response that would take too much memory is refused, and the error stays: a decoder would ignore
+// it after a complete value.
+func TestExpandingResponseIsRefused(t *testing.T) {
+	t.Parallel()
+	text := `[` + strings.Repeat(`{},`, 1_000_000) + `1]`
+	ctx, got := withIntake(t.Context())
+	c := &transport{memory: budget.NewPool(budget.Limits{Memory: 128 << 20, Response: maxBody})}
+	b := newBounded(io.NopCloser(strings.NewReader(text)), c.reservation(ctx))
+	n, err := io.Copy(io.Discard, b)
+	if !errors.Is(err, errTooLarge) {
+		t.Errorf("got %v after %d bytes, want %v", err, n, errTooLarge)
+	}
+	if n, err := b.Read(make([]byte, 8)); n != 0 || !errors.Is(err, errTooLarge) {
+		t.Errorf("then got %d, %v; want the error again", n, err)
+	}
+	_ = b.Close()
+	got.take().release()
+	if used := c.memory.Used(); used != 0 {
+		t.Errorf("%d bytes are held at the end, want 0", used)
+	}
+}
+
+// A remote that stalls in the middle of a large event holds its memory for a limited time.
+func TestStalledEventEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in, out := io.Pipe()
+		e, pool, _ := reading(t, nil)
+		*e = *newEvents(in, false, e.memory)
+		go func() { _, _ = out.Write([]byte("data: " + strings.Repeat("x", 4*unreserved))) }()
+		start := time.Now()
+		_, err := io.ReadAll(e)
+		if !errors.Is(err, errSilent) || time.Since(start) != holdMost {
+			t.Errorf("got %v after %v, want %v after %v", err, time.Since(start), errSilent, holdMost)
+		}
+		_ = e.Close()
+		if used := pool.Used(); used != 0 {
+			t.Errorf("%d bytes are held, want 0", used)
+		}
+	})
+}
+
+// A credential is hidden before a text is cut, in every form.
+func TestCredentialIsHiddenFromErrors(t *testing.T) {
+	t.Parallel()
+	const secret = `SECRET/0123456789"abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ`
+	a := newAuthenticator(&Credential{Type: OAuth, ClientID: "me", ClientSecret: secret}, nil, nil)
+	forms := []string{
+		secret, `SECRET/0123456789\"abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ`,
+		"SECRET%2F0123456789%22abcdefghijklmnopqrstuvwxyz+ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+		"SECRET%2F0123456789%22abcdefghijklmnopqrstuvwxyz%20ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+		"bWU6U0VDUkVULzAxMjM0NTY3ODkiYWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXogQUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo=",
+	}
+	for _, form := range forms {
+		got := a.said(strings.Repeat("y", maxSaid-20) + " " + form)
+		if strings.Contains(got, "SECRET") || strings.Contains(got, "bWU6") {
+			t.Errorf("the credential shows: …%s", got[maxSaid-30:])
+		}
+	}
+	status := &statusError{code: 302, target: "https://agents.example/?key=" + secret}
+	if got := explain(nil, a, status); strings.Contains(got, "SECRET") {
+		t.Errorf("the credential shows: %s", got)
+	}
+	if got := (*authenticator)(nil).said("plain"); got != "plain" {
+		t.Errorf("said = %q, want plain", got)
+	}
+}

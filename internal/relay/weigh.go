@@ -1,0 +1,32 @@
+package relay
+
+// Decoded JSON takes more memory than its text: "{}," is three bytes, and an object of many times that
+// size. Each value counts for valueSize bytes beside its text.
+const valueSize = 64
+
+// scale counts the values of a JSON text that is read in pieces. Objects, lists and members count, and
+// the brackets of empty ones too, so that the count is never too small.
+type scale struct {
+	values  int64
+	quoted  bool // in a string
+	escaped bool // after a backslash
+}
+
+// add weighs the next piece.
+func (s *scale) add(p []byte) {
+	for _, c := range p {
+		switch {
+		case s.escaped:
+			s.escaped = false
+		case s.quoted:
+			s.escaped, s.quoted = c == '\\', c != '"'
+		case c == '"':
+			s.quoted = true
+		case c == ',', c == '{', c == '[':
+			s.values++
+		}
+	}
+}
+
+// weight is how much memory the text takes beside its own bytes.
+func (s *scale) weight() int64 { return s.values * valueSize }
