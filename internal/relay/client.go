@@ -111,6 +111,8 @@ func (n *network) newGRPC(u *url.URL, version string, owner budget.Owner) (a2acl
 const (
 	maxEvent = 256 << 10 // of a stream
 	maxReply = 1 << 20   // to a message of the sender
+	// maxSmall is the memory that such a message may take.
+	maxSmall = 4 << 20
 )
 
 // callGRPC makes a request. A task that is larger than maxReply is read again, with memory for it.
@@ -118,16 +120,17 @@ func (n *network) callGRPC(owner budget.Owner) grpc.UnaryClientInterceptor {
 	return func(
 		ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, o ...grpc.CallOption,
 	) error {
-		err := call(ctx, method, req, reply, cc, append(o, grpc.MaxCallRecvMsgSize(maxReply))...)
+		err := call(ctx, method, req, reply, cc, append(o, grpc.MaxCallRecvMsgSize(maxReply), grpc.ForceCodecV2(weigh(maxSmall)))...)
 		if !tooLargeStatus(err) || !strings.HasSuffix(method, "/GetTask") {
 			return plain(err)
 		}
 		account := &budget.Account{Pool: n.memory, Owner: owner}
-		if err := account.Hold(ctx, maxBody); err != nil {
+		if err := account.Hold(ctx, maxHeld); err != nil {
 			return err
 		}
 		defer addIntake(ctx, maxBody, account)
-		return plain(call(ctx, method, req, reply, cc, append(o, grpc.MaxCallRecvMsgSize(maxBody))...))
+		o = append(o, grpc.MaxCallRecvMsgSize(maxBody), grpc.ForceCodecV2(weigh(maxHeld)))
+		return plain(call(ctx, method, req, reply, cc, o...))
 	}
 }
 
@@ -135,7 +138,7 @@ func (n *network) callGRPC(owner budget.Owner) grpc.UnaryClientInterceptor {
 func streamGRPC(
 	ctx context.Context, d *grpc.StreamDesc, cc *grpc.ClientConn, method string, call grpc.Streamer, o ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
-	s, err := call(ctx, d, cc, method, append(o, grpc.MaxCallRecvMsgSize(maxEvent))...)
+	s, err := call(ctx, d, cc, method, append(o, grpc.MaxCallRecvMsgSize(maxEvent), grpc.ForceCodecV2(weigh(maxSmall)))...)
 	return plainStream{s}, plain(err)
 }
 
@@ -154,6 +157,10 @@ func (e *busyError) Error() string { return e.text }
 // plain returns errors of the connection as they are, and others as gRPC statuses.
 func plain(err error) error {
 	switch status.Code(err) {
+	case codes.Internal:
+		if tooLargeStatus(err) {
+			return errTooLarge
+		}
 	case codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Aborted, codes.Canceled:
 		if tooLargeStatus(err) {
 			return errTooLarge
@@ -163,10 +170,17 @@ func plain(err error) error {
 	return err
 }
 
-// tooLargeStatus recognizes a message that this side refused to read.
+// tooLargeStatus recognizes a message that this side refused to read, because of its size or of what
+// it would take in memory.
 func tooLargeStatus(err error) bool {
-	return status.Code(err) == codes.ResourceExhausted &&
-		strings.HasPrefix(status.Convert(err).Message(), "grpc: received message larger than max")
+	said := status.Convert(err).Message()
+	switch status.Code(err) {
+	case codes.ResourceExhausted:
+		return strings.HasPrefix(said, "grpc: received message larger than max")
+	case codes.Internal:
+		return strings.HasPrefix(said, "grpc: ") && strings.HasSuffix(said, errTooLarge.Error())
+	}
+	return false
 }
 
 type plainStream struct{ grpc.ClientStream }
