@@ -17,10 +17,10 @@ RELEASE ?=
 # With RERUN=1, a failed test runs once more, if no more than three have failed and none has a data
 # race. build/flaky-*.txt names those that passed then: they have a fault, too.
 RERUN ?=
-ifeq ($(RERUN),)
+ifneq ($(RERUN),1)
 gotest = $(GO) test $(2) $(3)
 else
-gotest = $(GOTESTSUM) --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=3 \
+gotest = mkdir -p $(CURDIR)/build && $(GOTESTSUM) --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=3 \
 	--rerun-fails-run-root-test --rerun-fails-abort-on-data-race \
 	--rerun-fails-report=$(CURDIR)/build/flaky-$(1).txt --packages="$(3)" -- $(2)
 endif
@@ -113,7 +113,7 @@ cover: deps ## show the test coverage of each function
 
 .PHONY: looks
 looks: deps ## run axe-core on every page of the dashboard, light and dark, at three widths
-	PARLEY_LOOKS=full $(call gotest,looks,-count=1 -timeout 20m -run TestAxe,./e2e/browser)
+	export PARLEY_LOOKS=full; $(call gotest,looks,-count=1 -timeout 20m -run TestAxe,./e2e/browser)
 
 .PHONY: screenshots
 screenshots: deps ## save screenshots of every page in build/screenshots; PAGES='^proposal' for some

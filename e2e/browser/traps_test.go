@@ -326,12 +326,18 @@ func TestStalePages(t *testing.T) {
 		d.waitFor(fmt.Sprintf(
 			"document.body.innerText.includes('%s') && !document.body.innerText.includes('%s')", title, old))
 	}
+	reloaded := func() {
+		t.Helper()
+		d.waitFor("performance.getEntriesByType('navigation')[0].type === 'reload'")
+	}
 	change("A new title")
 	d.back()
+	reloaded()
 	current("A new title", "An old title")
 	change("A third title") // the text of a proposal that is being read does not change, but its row does
 	d.waitFor("document.querySelector('#queue .title').innerText.includes('A third title')")
 	d.forward()
+	reloaded()
 	current("A third title", "A new title")
 }
 

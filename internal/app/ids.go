@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bufio"
 	"crypto/rand"
 	"sync"
 	"time"
@@ -23,8 +22,7 @@ type ids struct {
 }
 
 func newIDs(now func() time.Time) *ids {
-	// Each id takes a few random bytes, and each read of rand.Reader has a cost of its own.
-	return &ids{entropy: ulid.Monotonic(bufio.NewReader(rand.Reader), 0), now: now}
+	return &ids{entropy: ulid.Monotonic(rand.Reader, 0), now: now}
 }
 
 // next returns prefix followed by a ULID in lower case.

@@ -183,15 +183,19 @@ func TestRerunsByTheAgentsOrgUseNoQuotaOfCallers(t *testing.T) {
 	t.Parallel()
 	eve := identity.Principal{Org: "other", Kind: identity.User, ID: "eve"}
 	target := Target{Org: "acme", Quota: agent.Quota{Tasks: 5, Per: agent.Day}}
-	again := Call{target: target, onBehalf: eve}
+	call := func(p identity.Principal) Call {
+		access, err := identity.Authorize(&identity.Caller{Principal: p}, p.Org, identity.ReadSelf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Call{target: target, access: access}
+	}
+	again := call(identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"})
+	again.onBehalf = eve
 	if again.charge(time.Now()) != nil {
 		t.Error("a rerun by the agent's org is charged to the caller's org, want no charge")
 	}
-	access, err := identity.Authorize(&identity.Caller{Principal: eve}, eve.Org, identity.ReadSelf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	own := Call{target: target, access: access}
+	own := call(eve)
 	if own.charge(time.Now()) == nil {
 		t.Error("a task of another org is not charged")
 	}

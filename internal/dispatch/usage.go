@@ -6,14 +6,13 @@ import (
 
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/errs"
-	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
 
 // limited reports whether the agent has a quota for the caller: those of its own org have none, also when
 // they send the task of another org again.
 func (c *Call) limited() bool {
-	return c.target.Quota != (agent.Quota{}) && c.target.Org != c.sender().Org && c.onBehalf == (identity.Principal{})
+	return c.target.Quota != (agent.Quota{}) && c.target.Org != c.access.Org()
 }
 
 // charge returns what a new task is counted against, or nil.

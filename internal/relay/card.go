@@ -247,7 +247,7 @@ func (d *document) platforms() (out []string) {
 	return out
 }
 
-// maxEndpoints bounds how many interfaces of a card are looked at.
+// maxEndpoints bounds how many usable interfaces of a card are kept.
 const maxEndpoints = 64
 
 // endpoints lists the interfaces of the card that can be used, in its order, version 1.0 first.
@@ -274,13 +274,13 @@ func (d *document) endpoints(base *url.URL) []Endpoint {
 	}
 	var out []Endpoint
 	for _, e := range append(current, old...) {
+		if len(out) == maxEndpoints {
+			break
+		}
 		if e.Binding == bindingGRPC && !strings.Contains(e.URL, "://") {
 			e.URL = base.Scheme + "://" + e.URL // the card has only host and port
 		}
 		known := e.Binding == bindingRPC || e.Binding == bindingREST || e.Binding == bindingGRPC
-		if len(out) == maxEndpoints {
-			break
-		}
 		if known && len(e.URL) <= agent.MaxURL && len(e.Tenant) <= 256 && !slices.Contains(out, e) {
 			out = append(out, e)
 		}

@@ -28,6 +28,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/parley-dev/parley/internal/budget"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 const (
@@ -58,7 +59,7 @@ func (n *network) newClient(c Card, auth *authenticator, owner budget.Owner) (*c
 		return nil, lasting("its agent card was not read yet")
 	}
 	if err := n.guard.Check(e.URL); err != nil { // what is allowed may have changed since the card was read
-		return nil, lasting("its interface %s", err)
+		return nil, lasting("its agent card has the interface %s, whose URL %s", said(text.Origin(e.URL)), err)
 	}
 	hc := *n.client
 	hc.Transport = &transport{
@@ -95,7 +96,7 @@ func (n *network) newGRPC(u *url.URL, version string, owner budget.Owner) (a2acl
 		grpc.WithNoProxy(), grpc.WithDisableServiceConfig(), grpc.WithUserAgent("Parley/"+n.version+" (relay)"),
 		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(maxBody)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: time.Minute, Timeout: 20 * time.Second}),
-		grpc.WithUnaryInterceptor(n.callGRPC(owner)), grpc.WithStreamInterceptor(streamGRPC),
+		grpc.WithUnaryInterceptor(n.callGRPC(owner)), grpc.WithStreamInterceptor(n.streamGRPC(owner)),
 	)
 	if err != nil {
 		return nil, err
@@ -107,12 +108,10 @@ func (n *network) newGRPC(u *url.URL, version string, owner budget.Owner) (a2acl
 }
 
 // Messages over gRPC are in memory before their size is known here. Without a share of the memory,
-// only small ones are read.
+// only small ones are read. What they take decoded is counted.
 const (
 	maxEvent = 256 << 10 // of a stream
 	maxReply = 1 << 20   // to a message of the sender
-	// maxSmall is the memory that such a message may take.
-	maxSmall = 4 << 20
 )
 
 // callGRPC makes a request. A task that is larger than maxReply is read again, with memory for it.
@@ -120,26 +119,48 @@ func (n *network) callGRPC(owner budget.Owner) grpc.UnaryClientInterceptor {
 	return func(
 		ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, o ...grpc.CallOption,
 	) error {
-		err := call(ctx, method, req, reply, cc, append(o, grpc.MaxCallRecvMsgSize(maxReply), grpc.ForceCodecV2(weigh(maxSmall)))...)
-		if !tooLargeStatus(err) || !strings.HasSuffix(method, "/GetTask") {
+		read := func(most int, codec *weighing) error {
+			err := call(ctx, method, req, reply, cc, append(o, grpc.MaxCallRecvMsgSize(most), grpc.ForceCodecV2(codec))...)
+			if codec.failed != nil {
+				return codec.failed
+			}
 			return plain(err)
 		}
-		account := &budget.Account{Pool: n.memory, Owner: owner}
-		if err := account.Hold(ctx, maxHeld); err != nil {
+		memory := &reservation{pool: n.memory, owner: owner, ctx: ctx}
+		err := read(maxReply, weigh(memory))
+		if !errors.Is(err, errTooLarge) || !strings.HasSuffix(method, "/GetTask") {
+			if err != nil {
+				memory.drop()
+				return err
+			}
+			memory.pass(sizeOf(reply))
+			return nil
+		}
+		memory.drop()
+		if err := memory.hold(maxHeld); err != nil {
 			return err
 		}
-		defer addIntake(ctx, maxBody, account)
-		o = append(o, grpc.MaxCallRecvMsgSize(maxBody), grpc.ForceCodecV2(weigh(maxHeld)))
-		return plain(call(ctx, method, req, reply, cc, o...))
+		defer memory.pass(maxBody)
+		return read(maxBody, weigh(nil))
 	}
 }
 
+func sizeOf(message any) int64 {
+	if m, ok := message.(proto.Message); ok {
+		return int64(proto.Size(m))
+	}
+	return 0
+}
+
 // streamGRPC opens a stream.
-func streamGRPC(
-	ctx context.Context, d *grpc.StreamDesc, cc *grpc.ClientConn, method string, call grpc.Streamer, o ...grpc.CallOption,
-) (grpc.ClientStream, error) {
-	s, err := call(ctx, d, cc, method, append(o, grpc.MaxCallRecvMsgSize(maxEvent), grpc.ForceCodecV2(weigh(maxSmall)))...)
-	return plainStream{s}, plain(err)
+func (n *network) streamGRPC(owner budget.Owner) grpc.StreamClientInterceptor {
+	return func(
+		ctx context.Context, d *grpc.StreamDesc, cc *grpc.ClientConn, method string, call grpc.Streamer, o ...grpc.CallOption,
+	) (grpc.ClientStream, error) {
+		codec := weigh(&reservation{pool: n.memory, owner: owner, ctx: ctx})
+		s, err := call(ctx, d, cc, method, append(o, grpc.MaxCallRecvMsgSize(maxEvent), grpc.ForceCodecV2(codec))...)
+		return plainStream{s, codec}, plain(err)
+	}
 }
 
 func (n *network) tls() *tls.Config {
@@ -157,10 +178,6 @@ func (e *busyError) Error() string { return e.text }
 // plain returns errors of the connection as they are, and others as gRPC statuses.
 func plain(err error) error {
 	switch status.Code(err) {
-	case codes.Internal:
-		if tooLargeStatus(err) {
-			return errTooLarge
-		}
 	case codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Aborted, codes.Canceled:
 		if tooLargeStatus(err) {
 			return errTooLarge
@@ -170,32 +187,34 @@ func plain(err error) error {
 	return err
 }
 
-// tooLargeStatus recognizes a message that this side refused to read, because of its size or of what
-// it would take in memory.
+// tooLargeStatus recognizes a message that this side refused to read.
 func tooLargeStatus(err error) bool {
-	said := status.Convert(err).Message()
-	switch status.Code(err) {
-	case codes.ResourceExhausted:
-		return strings.HasPrefix(said, "grpc: received message larger than max")
-	case codes.Internal:
-		return strings.HasPrefix(said, "grpc: ") && strings.HasSuffix(said, errTooLarge.Error())
-	}
-	return false
+	return status.Code(err) == codes.ResourceExhausted &&
+		strings.HasPrefix(status.Convert(err).Message(), "grpc: received message larger than max")
 }
 
-type plainStream struct{ grpc.ClientStream }
+type plainStream struct {
+	grpc.ClientStream
+	codec *weighing
+}
 
 // RecvMsg implements grpc.ClientStream. The stream ends before an event that is too large for it: the
 // task is then read as a whole.
 func (s plainStream) RecvMsg(m any) error {
 	err := s.ClientStream.RecvMsg(m)
-	if tooLargeStatus(err) {
-		return errDropped
+	switch failed := s.codec.failed; {
+	case err == nil:
+		s.codec.memory.pass(sizeOf(m))
+		return nil
+	case tooLargeStatus(err), errors.Is(failed, errTooMany):
+		err = errDropped
+	case failed != nil:
+		err = failed
+	default:
+		err = plain(err)
 	}
-	if message, ok := m.(proto.Message); ok && err == nil {
-		addIntake(s.Context(), int64(proto.Size(message)), nil)
-	}
-	return plain(err)
+	s.codec.memory.drop()
+	return err
 }
 
 // close closes the connection, after the calls that use it.

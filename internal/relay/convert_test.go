@@ -177,12 +177,20 @@ func TestDistinctArtifacts(t *testing.T) {
 	if got["a"] != "3" || got["artifact"] != "2" || got["artifact-2"] != "4" || len(got) != 5 {
 		t.Errorf("artifacts = %v, want the last a, two without an id and two with long ones", got)
 	}
+	empty, named := one("", "B"), one("artifact", "A")
+	for _, list := range [][]*a2a.Artifact{{{ID: ""}, empty}, {named, empty}, {empty, named}} {
+		for _, a := range distinct(list) {
+			if (a.ID == "artifact") != (a.Parts[0].Text == "A") {
+				t.Errorf("of %d artifacts, %q is named %q", len(list), a.Parts[0].Text, a.ID)
+			}
+		}
+	}
 	if again := f.news(list); len(again) != 0 {
 		t.Errorf("the same artifacts again report %d changes, want none", len(again))
 	}
 }
 
-// A card with very many interfaces is read in no time.
+// Of a card with very many interfaces, some are kept; each is compared with these only.
 func TestCardWithManyInterfaces(t *testing.T) {
 	t.Parallel()
 	text := `{"additionalInterfaces":[` + strings.Repeat(`{"url":"a:1","transport":"GRPC"},`, 30_000)

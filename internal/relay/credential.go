@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -230,19 +231,24 @@ func (a *authenticator) hide(s string) string {
 	a.mu.Lock()
 	secrets = append(secrets, a.issued)
 	a.mu.Unlock()
+	var forms []string
 	for _, secret := range secrets {
 		if secret == "" {
 			continue
 		}
-		quoted, err := json.Marshal(secret) // a string
-		if err != nil {
-			continue
-		}
-		for _, form := range []string{secret, string(quoted[1 : len(quoted)-1]), url.QueryEscape(secret), url.PathEscape(secret)} {
-			s = strings.ReplaceAll(s, form, "[credential]")
+		quoted := strconv.Quote(secret)
+		forms = append(forms, secret, quoted[1:len(quoted)-1], url.QueryEscape(secret), url.PathEscape(secret))
+		if inJSON, err := json.Marshal(secret); err == nil {
+			forms = append(forms, string(inJSON[1:len(inJSON)-1]))
 		}
 	}
-	return s
+	// The longest first: one form may be the beginning of another.
+	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
+	var pairs []string
+	for _, form := range forms {
+		pairs = append(pairs, form, "[credential]")
+	}
+	return strings.NewReplacer(pairs...).Replace(s)
 }
 
 // refused drops an access token that the remote refused, so that the next request gets a new one.

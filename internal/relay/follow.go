@@ -34,6 +34,8 @@ const (
 	// out of the queue, so that other tasks go first.
 	waitFirst = 2 * time.Second
 	waitMost  = 2 * time.Minute
+	// busyMost bounds how long a task waits in the queue because the node had no memory for it.
+	busyMost = 10 * time.Second
 	// waitShare makes the waits of a very old task longer: each is a few events of the task, whose number
 	// is limited.
 	waitShare = 200
@@ -383,7 +385,7 @@ func (f *follower) fault(err error) error {
 func (f *follower) again(ctx context.Context, err error) error {
 	why := f.why(err)
 	if budget.IsBusy(err) { // it is not the remote's fault
-		return dispatch.HandBackAfter(f.later(), why)
+		return f.busy(why)
 	}
 	if c, changed := f.inst.client(); changed == nil && c != f.c {
 		f.c = c // of a new URL, credential or card: the old one may not work any more
@@ -396,6 +398,11 @@ func (f *follower) again(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %s", dispatch.ErrHandBack, why)
 	}
 	return f.rest(ctx)
+}
+
+// busy hands the task back because this node lacks memory for a moment.
+func (f *follower) busy(why string) error {
+	return dispatch.HandBackAfter(min(f.later(), busyMost), why)
 }
 
 // later is how long the task waits in the queue before the remote is asked again.

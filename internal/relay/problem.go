@@ -78,6 +78,7 @@ func (e *statusError) passes() bool {
 // Errors of a transport.
 var (
 	errTooLarge = errors.New("the remote agent sent more than a task may hold")
+	errTooMany  = fmt.Errorf("%w: the response has too many values, or they are nested too deep", errTooLarge)
 	errSilent   = errors.New("the remote agent did not respond in time")
 	errDropped  = errors.New("the remote agent ended the stream before the task was over")
 	errGarbled  = errors.New("the response of the remote agent is not valid in A2A")
@@ -185,7 +186,7 @@ func explain(g *outbound.Guard, a *authenticator, err error) string {
 
 // sentence returns the innermost text of an error of this package.
 func sentence(err error) string {
-	for _, known := range []error{errTooLarge, errSilent, errDropped, errNoTask, errGarbled} {
+	for _, known := range []error{errTooMany, errTooLarge, errSilent, errDropped, errNoTask, errGarbled} {
 		if errors.Is(err, known) {
 			return known.Error()
 		}

@@ -57,7 +57,7 @@ func (f *follower) loadShown(ctx context.Context) error {
 		case errs.KindOf(err) == errs.NotFound:
 			return task.ErrStaleLease
 		case budget.IsBusy(err):
-			return dispatch.HandBackAfter(waitFirst, err.Error())
+			return f.busy(err.Error())
 		}
 		return fmt.Errorf("%w: %w", dispatch.ErrHandBack, err)
 	}
@@ -237,21 +237,30 @@ func (f *follower) news(list []*a2a.Artifact) (out []task.ArtifactUpdate) {
 	return out
 }
 
-// distinct converts artifacts of the remote. Of those with the same id, the last one counts. One
-// without an id is named by its place among these, and the first one as in a stream, where there is no
-// place.
+// distinct converts artifacts of the remote. Of those with the same id, the last one counts. An
+// artifact without an id gets a name from its position among those: artifact, artifact-2 and so on.
+// Streams, which show no position, always use artifact.
 func distinct(list []*a2a.Artifact) (out []task.Artifact) {
+	taken := map[string]bool{}
+	for _, one := range list {
+		if one != nil {
+			taken[string(one.ID)] = true
+		}
+	}
 	at := map[string]int{}
 	unnamed := 0
 	for _, one := range list {
 		a, ok := artifact(one)
-		if !ok {
-			continue
-		}
-		if one.ID == "" {
+		if one != nil && one.ID == "" {
 			if unnamed++; unnamed > 1 {
 				a.ID += "-" + strconv.Itoa(unnamed)
 			}
+			for taken[a.ID] {
+				a.ID += "-"
+			}
+		}
+		if !ok {
+			continue
 		}
 		if i, known := at[a.ID]; known {
 			out[i] = a

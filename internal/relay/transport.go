@@ -62,7 +62,9 @@ func (c *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		// An error before the first event, or the only one.
 		return c.asEvent(r.Context(), resp)
 	default:
-		resp.Body = newBounded(resp.Body, c.reservation(r.Context()))
+		b := newBounded(resp.Body, c.reservation(r.Context()))
+		b.memory.expected = min(resp.ContentLength, maxBody)
+		resp.Body = b
 		if c.rpc && resp.ContentLength >= 0 && resp.ContentLength <= maxFault {
 			return repaired(resp)
 		}
@@ -174,8 +176,13 @@ type reservation struct {
 	account *budget.Account // nil: nothing is held
 	held    int64
 
+	// expected is the size of the whole, if it is known. Two responses that take memory step by step
+	// could wait for each other.
+	expected int64
+
 	most  time.Duration // how long memory is held while more is read
 	end   func()        // ends the reading after that time; nil: it has no end
+	until time.Time     // when it ends, without the time in which it waited for memory
 	timer *time.Timer   // nil: nothing is held
 	late  atomic.Bool   // the time is over
 }
@@ -186,19 +193,22 @@ func (r *reservation) hold(n int64) error {
 		return nil
 	}
 	if n > maxHeld {
-		return errTooLarge
+		return errTooMany // no text is longer
 	}
 	if r.account == nil {
 		r.account = &budget.Account{Pool: r.pool, Owner: r.owner}
-		r.account.Insist() // the remote has done its work already
+		r.until = time.Now().Add(r.most)
 	}
-	more := min(max(n, 2*r.held, 4*unreserved), maxHeld) - r.held
+	r.stopTimer() // the remote does not pay for the wait
+	start := time.Now()
+	more := min(max(n, 2*r.held, 4*unreserved, r.expected), maxHeld) - r.held
 	if err := r.account.Hold(r.ctx, more); err != nil {
 		return err
 	}
 	r.held += more
-	if r.timer == nil && r.end != nil {
-		r.timer = time.AfterFunc(r.most, func() {
+	r.until = r.until.Add(time.Since(start))
+	if r.end != nil {
+		r.timer = time.AfterFunc(time.Until(r.until), func() {
 			r.late.Store(true)
 			r.end()
 		})

@@ -1,13 +1,18 @@
 package relay
 
 // Decoded JSON takes more memory than its text: "{}," is three bytes, and an object of many times that
-// size. Each value counts for valueSize bytes beside its text.
-const valueSize = 64
+// size. Each value counts for valueSize bytes beside its text, and the map of an object with members
+// for some more values: a map with one member takes 330 bytes.
+const (
+	valueSize = 64
+	mapValues = 4
+)
 
 // scale counts the values of a JSON text that is read in pieces. Objects, lists and members count, and
 // the brackets of empty ones too, so that the count is never too small.
 type scale struct {
 	values  int64
+	opened  bool // after the bracket of an object
 	quoted  bool // in a string
 	escaped bool // after a backslash
 }
@@ -22,8 +27,15 @@ func (s *scale) add(p []byte) {
 			s.escaped, s.quoted = c == '\\', c != '"'
 		case c == '"':
 			s.quoted = true
-		case c == ',', c == '{', c == '[':
+		case c == ',', c == '[':
 			s.values++
+			s.opened = false
+		case c == '{':
+			s.values++
+			s.opened = true
+		case c == ':' && s.opened:
+			s.values += mapValues
+			s.opened = false
 		}
 	}
 }

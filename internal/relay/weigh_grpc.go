@@ -15,16 +15,25 @@ import (
 // three messages for each level.
 const maxNested = 200
 
-// weighing decodes messages that take at most so much memory, with valueSize for each field.
+// weighing decodes messages within a share of the memory, with valueSize for each field. It serves one
+// call.
 type weighing struct {
 	encoding.CodecV2
-	most int64
+	memory *reservation // nil: the call holds enough
+	failed error        // why a message was not decoded; gRPC keeps only its text
 }
 
-func weigh(most int64) weighing { return weighing{encoding.GetCodecV2("proto"), most} }
+func weigh(memory *reservation) *weighing {
+	return &weighing{CodecV2: encoding.GetCodecV2("proto"), memory: memory}
+}
 
 // Unmarshal implements encoding.CodecV2.
-func (w weighing) Unmarshal(data mem.BufferSlice, v any) error {
+func (w *weighing) Unmarshal(data mem.BufferSlice, v any) error {
+	w.failed = w.decode(data, v)
+	return w.failed
+}
+
+func (w *weighing) decode(data mem.BufferSlice, v any) error {
 	m, ok := v.(proto.Message)
 	if !ok {
 		return errGarbled
@@ -32,11 +41,20 @@ func (w weighing) Unmarshal(data mem.BufferSlice, v any) error {
 	buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer buf.Free()
 	text := buf.ReadOnlyData()
-	room := (w.most - int64(len(text))) / valueSize
-	if countFields(m.ProtoReflect().Descriptor(), text, room, maxNested) > room {
-		return errTooLarge
+	room := (maxHeld - int64(len(text))) / valueSize
+	fields := countFields(m.ProtoReflect().Descriptor(), text, room, maxNested)
+	if fields > room {
+		return errTooMany
 	}
-	return proto.Unmarshal(text, m)
+	if w.memory != nil {
+		if err := w.memory.hold(int64(len(text)) + fields*valueSize); err != nil {
+			return err
+		}
+	}
+	if proto.Unmarshal(text, m) != nil {
+		return errGarbled
+	}
+	return nil
 }
 
 // countFields returns how many fields a message and those inside it have, or more than most. What is

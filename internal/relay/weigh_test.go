@@ -7,33 +7,49 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/parley-dev/parley/internal/budget"
 )
 
-// A message of many small values, or of many levels, is refused before it is decoded.
+// A message of very many small values, or of many levels, is refused before it is decoded. Memory is
+// held for the values of others.
 func TestExpandingMessageIsRefused(t *testing.T) {
 	t.Parallel()
-	many := &structpb.ListValue{}
-	for range 100_000 {
-		many.Values = append(many.Values, &structpb.Value{})
+	list := func(n int) *structpb.ListValue {
+		l := &structpb.ListValue{}
+		for range n {
+			l.Values = append(l.Values, &structpb.Value{})
+		}
+		return l
 	}
-	few := &structpb.ListValue{Values: many.Values[:100]}
 	deep := &structpb.ListValue{}
 	for range maxNested {
 		deep = &structpb.ListValue{Values: []*structpb.Value{structpb.NewListValue(deep)}}
 	}
 	for name, test := range map[string]struct {
-		in   proto.Message
-		want error
-	}{"few": {few, nil}, "many": {many, errTooLarge}, "deep": {deep, errTooLarge}} {
+		in    proto.Message
+		want  error
+		least int64 // bytes that are held
+	}{
+		"few":  {list(100), nil, 0},
+		"some": {list(100_000), nil, 100_000 * valueSize},
+		"many": {list(maxHeld / valueSize), errTooMany, 0},
+		"deep": {deep, errTooMany, 0},
+	} {
 		b, err := proto.Marshal(test.in)
 		if err != nil {
 			t.Fatal(err)
 		}
 		out := &structpb.ListValue{}
-		if err := weigh(maxSmall).Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, out); !errors.Is(err, test.want) {
+		pool := budget.NewPool(budget.Limits{Memory: 128 << 20, Response: maxBody})
+		codec := weigh(&reservation{pool: pool, ctx: t.Context()})
+		if err := codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, out); !errors.Is(err, test.want) {
 			t.Errorf("%s: got %v, want %v", name, err, test.want)
 		} else if err == nil && !proto.Equal(out, test.in) {
 			t.Errorf("%s: got %v, want what was sent", name, out)
+		}
+		if used := pool.Used(); used < test.least || test.least == 0 && used > 0 {
+			t.Errorf("%s: %d bytes are held, want at least %d", name, used, test.least)
 		}
 	}
 }
