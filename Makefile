@@ -24,6 +24,9 @@ gotest = mkdir -p $(CURDIR)/build && $(GOTESTSUM) --format standard-quiet --reru
 	--rerun-fails-run-root-test --rerun-fails-abort-on-data-race \
 	--rerun-fails-report=$(CURDIR)/build/flaky-$(1).txt --packages="$(3)" -- $(2)
 endif
+# Builds use the profile cmd/parley/default.pgo. Tests do not need it: without it, they share the
+# compiled packages with the program.
+test race adapters sdkcheck looks: export GOFLAGS += -pgo=off
 # Pattern of the page names for 'make screenshots'.
 PAGES ?=
 
@@ -85,6 +88,13 @@ vuln: ## look for known vulnerabilities (network)
 .PHONY: bench
 bench: deps ## run the benchmarks; BENCH='-quick', '-only PART', '-tasks N' (old tasks), '-base REV' (compare revisions) or '-h' (all flags)
 	$(GO) run ./bench $(BENCH)
+
+.PHONY: pgo
+pgo: deps ## profile the hot paths, and optimize builds for them (cmd/parley/default.pgo; 8 minutes)
+	@rm -rf build/profiles && mkdir -p build/profiles
+	$(GO) run ./bench -rows 10000 -rounds 1 -only proposals -profile build/profiles
+	$(GO) run ./bench -rows 10000 -rounds 1 -only a2a -profile build/profiles
+	$(GO) run ./scripts/profile -o cmd/parley/default.pgo build/profiles
 
 .PHONY: soak
 soak: deps ## run the long tests: load, 20 crashes per engine, 10,000 streams, 5 rounds of chaos, attacks, 10,000 tasks per SDK, all races, packages

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -39,6 +40,30 @@ func statOf(pid int) (s stat) {
 
 // cpuTicks returns the processor time that a process has used, in ticks; 0 if unknown.
 func cpuTicks(pid int) float64 { return statOf(pid).own }
+
+// idle waits until a process has nothing to do, ten seconds at most.
+func idle(ctx context.Context, pid int) {
+	const pause, calm = 100 * time.Millisecond, 3
+	if pid == 0 {
+		return
+	}
+	used, still := cpuTicks(pid), 0
+	for range 100 {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+		before := used
+		used = cpuTicks(pid)
+		if still++; used > before+1 {
+			still = 0
+		}
+		if still == calm {
+			return
+		}
+	}
+}
 
 // familyTicks is cpuTicks of a process and of all its children, also of those that have ended.
 func familyTicks(pid int) float64 {
