@@ -28,6 +28,7 @@ import (
 //	ask X    asks X, and says the response
 //	wait X   works until released, then says X
 //	refuse X rejects the task with X
+//	pour X   an artifact in as many chunks of 200 KiB as X has letters, and one of 300 KiB
 type actor struct {
 	mu       sync.Mutex
 	ids      []string          // of the messages that arrived
@@ -99,12 +100,30 @@ func (a *actor) Execute(ctx context.Context, e *a2asrv.ExecutorContext) iter.Seq
 				return
 			}
 		}
+		if verb == "pour" {
+			a.pour(e, what, yield)
+			return
+		}
 		first := a2a.NewArtifactEvent(e, a2a.NewTextPart(what))
 		first.Artifact.Name = "result"
 		last := a2a.NewArtifactUpdateEvent(e, first.Artifact.ID, a2a.NewTextPart("!"))
 		last.LastChunk = true
 		_ = yield(first, nil) && yield(last, nil) && yield(a2a.NewStatusUpdateEvent(e, a2a.TaskStateCompleted, nil), nil)
 	}
+}
+
+// pour sends an artifact that is too large for streams over gRPC.
+func (a *actor) pour(e *a2asrv.ExecutorContext, letters string, yield func(a2a.Event, error) bool) {
+	first := a2a.NewArtifactEvent(e, a2a.NewTextPart("poured: "))
+	first.Artifact.Name = "result"
+	next := yield(first, nil)
+	for i := range letters {
+		next = next && yield(a2a.NewArtifactUpdateEvent(e, first.Artifact.ID,
+			a2a.NewTextPart(strings.Repeat(letters[i:i+1], 200<<10))), nil)
+	}
+	last := a2a.NewArtifactUpdateEvent(e, first.Artifact.ID, a2a.NewTextPart(strings.Repeat("!", 300<<10)))
+	last.LastChunk = true
+	_ = next && yield(last, nil) && yield(a2a.NewStatusUpdateEvent(e, a2a.TaskStateCompleted, nil), nil)
 }
 
 func agentSays(e *a2asrv.ExecutorContext, s string) *a2a.Message {

@@ -117,6 +117,29 @@ func TestRelay(t *testing.T) {
 	})
 }
 
+// TestRelayOfLargeTasks relays tasks that take much of the memory that a node has for one relay. Over gRPC
+// their last event is too large for a stream, so the task is compared with what is stored of it.
+func TestRelayOfLargeTasks(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e engine) {
+		for _, binding := range []string{"GRPC", "JSONRPC"} {
+			t.Run(binding, func(t *testing.T) {
+				t.Parallel()
+				w := newRelayed(t, e.fresh(t), newRemote(t, binding, "1.0", true))
+				for id, letters := range map[string]string{"large": "abcd", "larger": strings.Repeat("abcdefg", 6)} {
+					w.send(id, "pour "+letters)
+					want := "poured: "
+					for i := range letters {
+						want += strings.Repeat(letters[i:i+1], 200<<10)
+					}
+					if got := result(w.until(id, client.TaskCompleted)); got != want+strings.Repeat("!", 300<<10) {
+						t.Errorf("%s: got %d bytes, want the %d that the remote sent", id, len(got), len(want)+300<<10)
+					}
+				}
+			})
+		}
+	})
+}
+
 func testRelayed(t *testing.T, w *relayed, r *remote) {
 	got, err := w.admin.Agents.Get(t.Context(), "tariffs")
 	if err != nil {

@@ -48,11 +48,30 @@ func described(n *kong.Node) []string {
 func TestTheParserOfOneCommandFailsLikeThatOfAll(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"key"}, {"key", "crate"}, {"key", "nope"}, {"key", "list", "--orgg", "x"}, {"key", "--nope"}, {"key", "proposal"},
-		{"key", "create"}, {"proposal", "submit", "--title"}, {"proposal", "show"}, {"proposal", "vote"},
-		{"task", "list", "--limit", "many"}, {"serve", "extra"}, {"serve", "--rate-limit", "many"}, {"version", "key"},
-		{"completion", "tcsh"}, {"mcp", "--nope"}, {"help", "--nope"}, {"explain"}, {"Key"}, {""}, {"--", "version", "x"},
-		{"--json", "key", "list"}, {"ky", "list"}, {"key", "list", "--help", "--nope"},
+		{"key"},
+		{"key", "crate"},
+		{"key", "nope"},
+		{"key", "list", "--orgg", "x"},
+		{"key", "--nope"},
+		{"key", "proposal"},
+		{"key", "create"},
+		{"proposal", "submit", "--title"},
+		{"proposal", "show"},
+		{"proposal", "vote"},
+		{"task", "list", "--limit", "many"},
+		{"serve", "extra"},
+		{"serve", "--rate-limit", "many"},
+		{"version", "key"},
+		{"completion", "tcsh"},
+		{"mcp", "--nope"},
+		{"help", "--nope"},
+		{"explain"},
+		{"Key"},
+		{""},
+		{"--", "version", "x"},
+		{"--json", "key", "list"},
+		{"ky", "list"},
+		{"key", "list", "--help", "--nope"},
 	} {
 		var want, got bytes.Buffer
 		wantCode, gotCode := failWith(&want, args), failWith(&got, args, only(args[0]))

@@ -121,14 +121,15 @@ func (n *network) callGRPC(owner budget.Owner) grpc.UnaryClientInterceptor {
 	) error {
 		read := func(most int, codec *weighing) error {
 			err := call(ctx, method, req, reply, cc, append(o, grpc.MaxCallRecvMsgSize(most), grpc.ForceCodecV2(codec))...)
-			if codec.failed != nil {
+			if err != nil && codec.failed != nil {
 				return codec.failed
 			}
 			return plain(err)
 		}
 		memory := &reservation{pool: n.memory, owner: owner, ctx: ctx}
 		err := read(maxReply, weigh(memory))
-		if !errors.Is(err, errTooLarge) || !strings.HasSuffix(method, "/GetTask") {
+		again := errors.Is(err, errTooLarge) && !errors.Is(err, errTooMany) && strings.HasSuffix(method, "/GetTask")
+		if !again {
 			if err != nil {
 				memory.drop()
 				return err
@@ -137,11 +138,19 @@ func (n *network) callGRPC(owner budget.Owner) grpc.UnaryClientInterceptor {
 			return nil
 		}
 		memory.drop()
-		if err := memory.hold(maxHeld); err != nil {
-			return err
+		codec := weigh(memory)
+		for _, most := range []int{4 << 20, 12 << 20, maxBody} { // its size is not known before, and memory is scarce
+			if herr := memory.hold(int64(most) * maxHeld / maxBody); herr != nil {
+				memory.drop()
+				return herr
+			}
+			if err = read(most, codec); err == nil || !errors.Is(err, errTooLarge) || errors.Is(err, errTooMany) {
+				break
+			}
 		}
-		defer memory.pass(maxBody)
-		return read(maxBody, weigh(nil))
+		memory.shrink(codec.needed)
+		memory.pass(sizeOf(reply))
+		return err
 	}
 }
 
@@ -206,7 +215,7 @@ func (s plainStream) RecvMsg(m any) error {
 	case err == nil:
 		s.codec.memory.pass(sizeOf(m))
 		return nil
-	case tooLargeStatus(err), errors.Is(failed, errTooMany):
+	case tooLargeStatus(err):
 		err = errDropped
 	case failed != nil:
 		err = failed

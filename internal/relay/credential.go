@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
@@ -213,14 +214,34 @@ func (a *authenticator) tokens() (source oauth2.TokenSource, key string) {
 
 // said returns what a remote said, as a harmless line without the credential. It hides first: part of
 // a credential at the end of a text that was cut would not be recognized.
-func (a *authenticator) said(s string) string { return said(a.hide(s)) }
+func (a *authenticator) said(s string) string { return said(a.hide(strings.TrimSpace(s))) }
 
-// hide returns a text without the secrets of the credential, in the forms in which requests have them
-// and texts quote them.
+// hide returns the beginning of a text, without the secrets of the credential. It ends after more than
+// the maxSaid characters that are shown: a remote may send a very long text, of secrets too.
 func (a *authenticator) hide(s string) string {
 	if a == nil {
 		return s
 	}
+	forms := a.forms()
+	var out strings.Builder
+next:
+	for s != "" && out.Len() < maxSaid*utf8.UTFMax {
+		for _, form := range forms {
+			if rest, ok := strings.CutPrefix(s, form); ok {
+				out.WriteString("[credential]")
+				s = rest
+				continue next
+			}
+		}
+		out.WriteByte(s[0])
+		s = s[1:]
+	}
+	return out.String()
+}
+
+// forms returns the secrets of the credential, in the forms in which requests have them and texts
+// quote them: the longest first, since one may be the beginning of another.
+func (a *authenticator) forms() (forms []string) {
 	secrets := []string{a.c.Token, a.c.Value, a.c.ClientSecret}
 	if a.c.ClientSecret != "" {
 		for _, encode := range []func(string) string{url.QueryEscape, func(s string) string { return s }} {
@@ -231,7 +252,6 @@ func (a *authenticator) hide(s string) string {
 	a.mu.Lock()
 	secrets = append(secrets, a.issued)
 	a.mu.Unlock()
-	var forms []string
 	for _, secret := range secrets {
 		if secret == "" {
 			continue
@@ -242,13 +262,8 @@ func (a *authenticator) hide(s string) string {
 			forms = append(forms, string(inJSON[1:len(inJSON)-1]))
 		}
 	}
-	// The longest first: one form may be the beginning of another.
 	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, form := range forms {
-		pairs = append(pairs, form, "[credential]")
-	}
-	return strings.NewReplacer(pairs...).Replace(s)
+	return forms
 }
 
 // refused drops an access token that the remote refused, so that the next request gets a new one.

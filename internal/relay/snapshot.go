@@ -61,6 +61,7 @@ func (f *follower) loadShown(ctx context.Context) error {
 		}
 		return fmt.Errorf("%w: %w", dispatch.ErrHandBack, err)
 	}
+	account.Drop(t.Footprint()) // half of it is for a response that is never encoded
 	f.shown = &shown{memory: account, messages: map[string]bool{}, artifacts: map[string]task.Artifact{}}
 	for i := range t.History {
 		f.shown.messages[keyOf(&t.History[i])] = true
@@ -79,6 +80,11 @@ func (f *follower) read(ctx context.Context) error {
 		return nil
 	}
 	f.soon = false
+	if f.stream == nil { // before the remote's task: the two together may need all memory of this relay
+		if err := f.loadShown(ctx); err != nil {
+			return err
+		}
+	}
 	t, memory, err := f.c.get(ctx, f.link.Task)
 	defer memory.release()
 	if ctx.Err() != nil {

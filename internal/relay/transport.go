@@ -176,8 +176,8 @@ type reservation struct {
 	account *budget.Account // nil: nothing is held
 	held    int64
 
-	// expected is the size of the whole, if it is known. Two responses that take memory step by step
-	// could wait for each other.
+	// expected is the size of the whole that the remote has announced, or less than 1. With it, a response
+	// takes its memory in few steps: two that take it step by step could wait for each other.
 	expected int64
 
 	most  time.Duration // how long memory is held while more is read
@@ -193,7 +193,7 @@ func (r *reservation) hold(n int64) error {
 		return nil
 	}
 	if n > maxHeld {
-		return errTooMany // no text is longer
+		return errTooMany // the text alone may have maxBody bytes
 	}
 	if r.account == nil {
 		r.account = &budget.Account{Pool: r.pool, Owner: r.owner}
@@ -201,7 +201,7 @@ func (r *reservation) hold(n int64) error {
 	}
 	r.stopTimer() // the remote does not pay for the wait
 	start := time.Now()
-	more := min(max(n, 2*r.held, 4*unreserved, r.expected), maxHeld) - r.held
+	more := min(max(n, 4*unreserved, r.ahead(n)), maxHeld) - r.held
 	if err := r.account.Hold(r.ctx, more); err != nil {
 		return err
 	}
@@ -214,6 +214,23 @@ func (r *reservation) hold(n int64) error {
 		})
 	}
 	return nil
+}
+
+// ahead returns how much memory to take when n bytes are needed. An announced size counts in
+// proportion to what has come: a lie must not hold memory.
+func (r *reservation) ahead(n int64) int64 {
+	if r.expected > 0 {
+		return max(n+n/8, min(r.expected, 8*n))
+	}
+	return 2 * r.held
+}
+
+// shrink gives back what is held beyond n bytes.
+func (r *reservation) shrink(n int64) {
+	if r.account != nil && r.held > n {
+		r.account.Drop(r.held - n)
+		r.held = n
+	}
 }
 
 // fault returns the error of a reading. That of one which has taken too long says so.
@@ -336,6 +353,10 @@ func (e *events) next() error {
 			continue
 		}
 		if err != nil && len(e.keep) == 0 {
+			if errors.Is(err, io.EOF) && e.event > 0 { // without an empty line at its end, which the client does not need
+				e.memory.pass(e.event)
+				e.event = 0
+			}
 			return err
 		}
 		break

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -133,5 +134,64 @@ func TestCredentialIsHiddenFromErrors(t *testing.T) {
 	}
 	if got := (*authenticator)(nil).said("plain"); got != "plain" {
 		t.Errorf("said = %q, want plain", got)
+	}
+}
+
+// A remote that echoes a short credential very often makes no large text, and costs little time.
+func TestLongErrorsAreCutWhileTheyAreHidden(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", maxBody)
+	for _, token := range []string{"x", strings.Repeat("x", 8<<10) + "y"} {
+		a := newAuthenticator(&Credential{Type: Bearer, Token: token}, nil, nil)
+		if got := a.hide(long); len(got) > maxSaid*utf8.UTFMax+len("[credential]") {
+			t.Errorf("%d bytes remain, want few", len(got))
+		}
+		if got := utf8.RuneCountInString(a.said(long)); got != maxSaid+1 {
+			t.Errorf("%d characters are shown, want %d and the sign that more follow", got, maxSaid)
+		}
+	}
+}
+
+// An announced size is trusted only in proportion to what has come, and a response whose size is known
+// takes little more than it needs.
+func TestAnnouncedSizeHoldsLittle(t *testing.T) {
+	t.Parallel()
+	held := func(announced, sent int64) int64 {
+		pool := budget.NewPool(budget.Limits{Memory: 128 << 20, Response: maxBody})
+		ctx, got := withIntake(t.Context())
+		c := &transport{memory: pool}
+		b := newBounded(io.NopCloser(strings.NewReader(strings.Repeat("x", int(sent)))), c.reservation(ctx))
+		b.memory.expected = announced
+		if _, err := io.Copy(io.Discard, b); err != nil {
+			t.Fatal(err)
+		}
+		used := pool.Used()
+		_ = b.Close()
+		got.take().release()
+		return used
+	}
+	if used := held(maxBody, unreserved+1); used > 1<<20 {
+		t.Errorf("a lie holds %d bytes after %d have come", used, unreserved+1)
+	}
+	const size = 11 << 20
+	if used := held(size, size); used > size+size/8 {
+		t.Errorf("%d bytes are held for a response of %d", used, size)
+	}
+}
+
+// The last event of a stream holds its memory until it is stored, even if no empty line ends it.
+func TestLastEventWithoutEndHoldsMemory(t *testing.T) {
+	t.Parallel()
+	e, pool, got := reading(t, strings.NewReader("data: "+strings.Repeat("x", 4*unreserved)))
+	if _, err := io.ReadAll(e); err != nil {
+		t.Fatal(err)
+	}
+	_ = e.Close()
+	if used := pool.Used(); used < 4*unreserved {
+		t.Errorf("%d bytes are held, want those of the event", used)
+	}
+	got.take().release()
+	if used := pool.Used(); used != 0 {
+		t.Errorf("%d bytes are held at the end, want 0", used)
 	}
 }

@@ -9,7 +9,7 @@ const (
 )
 
 // scale counts the values of a JSON text that is read in pieces. Objects, lists and members count, and
-// the brackets of empty ones too, so that the count is never too small.
+// the brackets of empty ones too, so that no element of a list is missed.
 type scale struct {
 	values  int64
 	opened  bool // after the bracket of an object

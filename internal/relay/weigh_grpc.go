@@ -15,12 +15,15 @@ import (
 // three messages for each level.
 const maxNested = 200
 
-// weighing decodes messages within a share of the memory, with valueSize for each field. It serves one
-// call.
+// fieldSize is what a field takes: a value of JSON in protobuf, and its copy in Go.
+const fieldSize = 2 * valueSize
+
+// weighing decodes messages within a share of the memory. It serves one call.
 type weighing struct {
 	encoding.CodecV2
-	memory *reservation // nil: the call holds enough
-	failed error        // why a message was not decoded; gRPC keeps only its text
+	memory *reservation
+	needed int64 // by the last message
+	failed error // why a message was not decoded; gRPC keeps only its text
 }
 
 func weigh(memory *reservation) *weighing {
@@ -41,15 +44,14 @@ func (w *weighing) decode(data mem.BufferSlice, v any) error {
 	buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer buf.Free()
 	text := buf.ReadOnlyData()
-	room := (maxHeld - int64(len(text))) / valueSize
+	room := (maxHeld - int64(len(text))) / fieldSize
 	fields := countFields(m.ProtoReflect().Descriptor(), text, room, maxNested)
 	if fields > room {
 		return errTooMany
 	}
-	if w.memory != nil {
-		if err := w.memory.hold(int64(len(text)) + fields*valueSize); err != nil {
-			return err
-		}
+	w.needed = int64(len(text)) + fields*fieldSize
+	if err := w.memory.hold(w.needed); err != nil {
+		return err
 	}
 	if proto.Unmarshal(text, m) != nil {
 		return errGarbled
@@ -57,8 +59,8 @@ func (w *weighing) decode(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// countFields returns how many fields a message and those inside it have, or more than most. What is
-// not valid is left to the decoder.
+// countFields returns how many fields a message and those inside it have, or more than most. A member of
+// a map counts as more, for the map. What is not valid is left to the decoder.
 func countFields(d protoreflect.MessageDescriptor, b []byte, most int64, depth int) (n int64) {
 	if depth == 0 {
 		return math.MaxInt64
@@ -80,6 +82,9 @@ func countFields(d protoreflect.MessageDescriptor, b []byte, most int64, depth i
 				return math.MaxInt64
 			}
 			n += inside
+			if f.IsMap() {
+				n += mapValues
+			}
 		}
 		b = b[size:]
 	}

@@ -22,6 +22,10 @@ func TestExpandingMessageIsRefused(t *testing.T) {
 		}
 		return l
 	}
+	maps := list(1000)
+	for i := range maps.Values {
+		maps.Values[i] = structpb.NewStructValue(&structpb.Struct{Fields: map[string]*structpb.Value{"": nil}})
+	}
 	deep := &structpb.ListValue{}
 	for range maxNested {
 		deep = &structpb.ListValue{Values: []*structpb.Value{structpb.NewListValue(deep)}}
@@ -32,8 +36,9 @@ func TestExpandingMessageIsRefused(t *testing.T) {
 		least int64 // bytes that are held
 	}{
 		"few":  {list(100), nil, 0},
-		"some": {list(100_000), nil, 100_000 * valueSize},
-		"many": {list(maxHeld / valueSize), errTooMany, 0},
+		"some": {list(100_000), nil, 100_000 * fieldSize},
+		"maps": {maps, nil, 1000 * (4 + mapValues) * fieldSize},
+		"many": {list(maxHeld / fieldSize), errTooMany, 0},
 		"deep": {deep, errTooMany, 0},
 	} {
 		b, err := proto.Marshal(test.in)

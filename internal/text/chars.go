@@ -62,14 +62,22 @@ func CleanName(name string) string {
 // Clean makes text that cannot be refused fit for a log: control characters become spaces,
 // invalid UTF-8 becomes U+FFFD, and text longer than limit characters is cut and ends in "…".
 func Clean(s string, limit int) string {
-	s = strings.Map(func(r rune) rune {
-		if Control(r) {
-			return ' '
+	var out strings.Builder
+	broken := false
+	for _, r := range s {
+		invalid := r == utf8.RuneError // several bytes together become one character
+		if invalid && broken {
+			continue
 		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-	if utf8.RuneCountInString(s) > limit {
-		s = string([]rune(s)[:limit]) + "…"
+		broken = invalid
+		if limit--; limit < 0 {
+			out.WriteString("…")
+			break
+		}
+		if Control(r) {
+			r = ' '
+		}
+		out.WriteRune(r)
 	}
-	return s
+	return out.String()
 }
