@@ -125,7 +125,11 @@ func TestRelayOfLargeTasks(t *testing.T) {
 			t.Run(binding, func(t *testing.T) {
 				t.Parallel()
 				w := newRelayed(t, e.fresh(t), newRemote(t, binding, "1.0", true))
-				for id, letters := range map[string]string{"large": "abcd", "larger": strings.Repeat("abcdefg", 6)} {
+				tasks := map[string]string{"large": "abcd"}
+				if e.name == "sqlite" {
+					tasks["largest"] = strings.Repeat("abcdefghijklm", 5)
+				}
+				for id, letters := range tasks {
 					w.send(id, "pour "+letters)
 					want := "poured: "
 					for i := range letters {

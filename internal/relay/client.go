@@ -137,11 +137,10 @@ func (n *network) callGRPC(owner budget.Owner) grpc.UnaryClientInterceptor {
 			memory.pass(sizeOf(reply))
 			return nil
 		}
-		memory.drop()
 		codec := weigh(memory)
-		for _, most := range []int{4 << 20, 12 << 20, maxBody} { // its size is not known before, and memory is scarce
-			if herr := memory.hold(int64(most) * maxHeld / maxBody); herr != nil {
-				memory.drop()
+		for _, most := range []int{4 << 20, 8 << 20, 16 << 20, maxBody} { // its size is not known before, and memory is scarce
+			memory.drop()
+			if herr := memory.hold(int64(most)); herr != nil {
 				return herr
 			}
 			if err = read(most, codec); err == nil || !errors.Is(err, errTooLarge) || errors.Is(err, errTooMany) {
@@ -278,6 +277,7 @@ func (c *client) get(ctx context.Context, id string) (*a2a.Task, parcel, error) 
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	ctx, in := withIntake(ctx)
+	in.repeatable = true
 	most := snapshotHistory
 	req := &a2a.GetTaskRequest{ID: a2a.TaskID(id), HistoryLength: &most, Tenant: c.card.Endpoint.Tenant}
 	t, err := call(ctx, c, req, c.transport.GetTask)

@@ -166,7 +166,7 @@ func TestDistinctArtifacts(t *testing.T) {
 	one := func(id a2a.ArtifactID, text string) *a2a.Artifact {
 		return &a2a.Artifact{ID: id, Parts: a2a.ContentParts{a2a.NewTextPart(text)}}
 	}
-	f := &follower{shown: &shown{artifacts: map[string]task.Artifact{}}}
+	f := &follower{shown: &shown{artifacts: map[string]seen{}}}
 	list := []*a2a.Artifact{
 		one("a", "1"), one("", "2"), one("a", "3"), nil, one("", "4"), one(long, "5"), one(long+"y", "6"), {ID: "none"},
 	}
@@ -187,6 +187,31 @@ func TestDistinctArtifacts(t *testing.T) {
 	}
 	if again := f.news(list); len(again) != 0 {
 		t.Errorf("the same artifacts again report %d changes, want none", len(again))
+	}
+}
+
+// An artifact that has grown is reported by its new parts, and one that has changed as a whole.
+func TestAppendedParts(t *testing.T) {
+	t.Parallel()
+	part := func(text string) task.Part { return task.Part{Kind: task.TextPart, Text: text} }
+	data := func(text string) task.Part { return task.Part{Kind: task.DataPart, Data: json.RawMessage(text)} }
+	old := seenOf(&task.Artifact{Name: "n", Parts: []task.Part{part("ab"), data(`{"a": 1}`)}})
+	for name, test := range map[string]struct {
+		a    task.Artifact
+		rest int // -1: not the same
+	}{
+		"equal":    {task.Artifact{Name: "n", Parts: []task.Part{part("ab"), data(`{"a":1}`)}}, 0},
+		"longer":   {task.Artifact{Name: "n", Parts: []task.Part{part("ab"), data(`{"a": 1}`), part("c")}}, 1},
+		"shorter":  {task.Artifact{Name: "n", Parts: []task.Part{part("ab")}}, -1},
+		"renamed":  {task.Artifact{Name: "", Description: "n", Parts: []task.Part{part("ab"), data(`{"a": 1}`)}}, -1},
+		"changed":  {task.Artifact{Name: "n", Parts: []task.Part{part("aB"), data(`{"a": 1}`)}}, -1},
+		"moved":    {task.Artifact{Name: "n", Parts: []task.Part{{Kind: task.TextPart, Text: "a", Name: "b"}, data(`{"a": 1}`)}}, -1},
+		"new data": {task.Artifact{Name: "n", Parts: []task.Part{part("ab"), data(`{"a": 2}`)}}, -1},
+	} {
+		rest, ok := old.appended(&test.a)
+		if ok != (test.rest >= 0) || ok && len(rest) != test.rest {
+			t.Errorf("%s: got %d parts, %v; want %d", name, len(rest), ok, test.rest)
+		}
 	}
 }
 

@@ -216,8 +216,8 @@ func (a *authenticator) tokens() (source oauth2.TokenSource, key string) {
 // a credential at the end of a text that was cut would not be recognized.
 func (a *authenticator) said(s string) string { return said(a.hide(strings.TrimSpace(s))) }
 
-// hide returns the beginning of a text, without the secrets of the credential. It ends after more than
-// the maxSaid characters that are shown: a remote may send a very long text, of secrets too.
+// hide returns a text without the secrets of the credential. It ends early, after more than the maxSaid
+// characters that are shown: a remote may send a very long text, of secrets too.
 func (a *authenticator) hide(s string) string {
 	if a == nil {
 		return s
@@ -225,7 +225,7 @@ func (a *authenticator) hide(s string) string {
 	forms := a.forms()
 	var out strings.Builder
 next:
-	for s != "" && out.Len() < maxSaid*utf8.UTFMax {
+	for s != "" && out.Len() < (maxSaid+1)*utf8.UTFMax {
 		for _, form := range forms {
 			if rest, ok := strings.CutPrefix(s, form); ok {
 				out.WriteString("[credential]")

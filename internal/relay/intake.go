@@ -18,6 +18,9 @@ const maxQueued = 64 << 10
 type intake struct {
 	mu  sync.Mutex
 	got parcel
+
+	// repeatable says that the request can be sent again without work of the remote.
+	repeatable bool
 }
 
 type intakeKey struct{}

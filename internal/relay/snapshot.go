@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"strconv"
 	"time"
 
@@ -16,11 +17,22 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// shown is what is stored of the remote's task, to report only what is new.
+// shown tells what is stored of the remote's task, to report only what is new. It has sums in place of
+// contents: a task is followed for long, and the remote's form of it needs the memory.
 type shown struct {
-	messages  map[string]bool // ids, or contents of those without
-	artifacts map[string]task.Artifact
+	messages  map[string]bool // ids, or sums of those without
+	artifacts map[string]seen // by id
 	memory    *budget.Account
+}
+
+// entrySize is about what a message or an artifact takes there.
+const entrySize = 256
+
+// seen is an artifact that is stored.
+type seen struct {
+	head  uint64 // sum of name and description
+	parts int
+	sum   uint64 // of the parts
 }
 
 // forget frees the memory.
@@ -36,11 +48,7 @@ func keyOf(m *task.Message) string {
 	if m.ID != "" {
 		return "id " + m.ID
 	}
-	b, err := json.Marshal(m.Parts)
-	if err != nil {
-		return ""
-	}
-	return "parts " + string(b)
+	return "parts " + strconv.FormatUint(sumOf(m.Parts), 16)
 }
 
 // loadShown reads what is stored of the task.
@@ -61,13 +69,24 @@ func (f *follower) loadShown(ctx context.Context) error {
 		}
 		return fmt.Errorf("%w: %w", dispatch.ErrHandBack, err)
 	}
-	account.Drop(t.Footprint()) // half of it is for a response that is never encoded
-	f.shown = &shown{memory: account, messages: map[string]bool{}, artifacts: map[string]task.Artifact{}}
+	f.shown = &shown{memory: account, messages: map[string]bool{}, artifacts: map[string]seen{}}
 	for i := range t.History {
 		f.shown.messages[keyOf(&t.History[i])] = true
 	}
-	for _, a := range t.Artifacts {
-		f.shown.artifacts[a.ID] = a
+	for i := range t.Artifacts {
+		f.shown.artifacts[t.Artifacts[i].ID] = seenOf(&t.Artifacts[i])
+	}
+	account.Drop(max(0, 2*t.Footprint()-f.shown.size())) // a share for a response is twice the task
+	return nil
+}
+
+// size is about what it takes in memory.
+func (s *shown) size() int64 { return entrySize * int64(len(s.messages)+len(s.artifacts)) }
+
+// grow takes memory for what was added since the size was old.
+func (s *shown) grow(ctx context.Context, old int64) error {
+	if n := s.size() - old; n > 0 {
+		return s.memory.Hold(ctx, n)
 	}
 	return nil
 }
@@ -144,6 +163,10 @@ func (f *follower) compare(ctx context.Context, t *a2a.Task) error {
 			return err
 		}
 	}
+	before := int64(0)
+	if f.shown != nil {
+		before = f.shown.size()
+	}
 	state, m := statusOf(&t.Status)
 	fresh := f.shown == nil || m == nil || !f.shown.messages[keyOf(m)]
 	if f.shown != nil {
@@ -176,6 +199,11 @@ func (f *follower) compare(ctx context.Context, t *a2a.Task) error {
 	}
 	if err := f.writeBatch(ctx, &batch{report: r}); err != nil {
 		return err
+	}
+	if f.shown != nil {
+		if err := f.shown.grow(ctx, before); err != nil {
+			return f.busy(err.Error())
+		}
 	}
 	if f.stream != nil {
 		f.forget() // the stream goes on, and changes what is stored
@@ -226,12 +254,12 @@ func (f *follower) resubscribe(ctx context.Context) {
 // appended some.
 func (f *follower) news(list []*a2a.Artifact) (out []task.ArtifactUpdate) {
 	for _, a := range distinct(list) {
-		old, known := task.Artifact{}, false
+		old, known := seen{}, false
 		if f.shown != nil {
 			old, known = f.shown.artifacts[a.ID]
-			f.shown.artifacts[a.ID] = a
+			f.shown.artifacts[a.ID] = seenOf(&a)
 		}
-		switch rest, grown := appended(&old, &a); {
+		switch rest, grown := old.appended(&a); {
 		case known && grown && len(rest) == 0:
 		case known && grown:
 			a.Parts = rest
@@ -278,29 +306,58 @@ func distinct(list []*a2a.Artifact) (out []task.Artifact) {
 	return out
 }
 
-// appended returns the parts that an artifact has beyond those of its older form. ok is false if
-// anything else differs.
-func appended(old, a *task.Artifact) (rest []task.Part, ok bool) {
-	if old.Name != a.Name || old.Description != a.Description || len(old.Parts) > len(a.Parts) {
+// seenOf returns what is kept of an artifact.
+func seenOf(a *task.Artifact) seen {
+	return seen{head: headOf(a), parts: len(a.Parts), sum: sumOf(a.Parts)}
+}
+
+// appended returns the parts that an artifact has beyond those that are stored. ok is false if anything
+// else differs.
+func (s seen) appended(a *task.Artifact) (rest []task.Part, ok bool) {
+	if s.parts > len(a.Parts) || s.head != headOf(a) || s.sum != sumOf(a.Parts[:s.parts]) {
 		return nil, false
 	}
-	for i := range old.Parts {
-		if !samePart(&old.Parts[i], &a.Parts[i]) {
-			return nil, false
+	return a.Parts[s.parts:], true
+}
+
+// seed makes sums that a remote cannot foresee.
+var seed = maphash.MakeSeed()
+
+func headOf(a *task.Artifact) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	addText(&h, a.Name)
+	addText(&h, a.Description)
+	return h.Sum64()
+}
+
+// sumOf sums up what makes parts differ. The white space of data does not.
+func sumOf(parts []task.Part) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for i := range parts {
+		p := &parts[i]
+		for _, s := range []string{string(p.Kind), p.Text, p.Name, p.MediaType, p.URL} {
+			addText(&h, s)
 		}
+		add(&h, p.Bytes)
+		var data bytes.Buffer
+		if json.Compact(&data, p.Data) != nil {
+			add(&h, p.Data)
+			continue
+		}
+		add(&h, data.Bytes())
 	}
-	return a.Parts[len(old.Parts):], true
+	return h.Sum64()
 }
 
-func samePart(a, b *task.Part) bool {
-	return a.Kind == b.Kind && a.Text == b.Text && a.Name == b.Name && a.MediaType == b.MediaType && a.URL == b.URL &&
-		bytes.Equal(a.Bytes, b.Bytes) && sameJSON(a.Data, b.Data)
+// add and addText add a value with its length, so that no two lists of values have the same bytes.
+func add(h *maphash.Hash, b []byte) {
+	maphash.WriteComparable(h, len(b))
+	_, _ = h.Write(b) // never fails
 }
 
-func sameJSON(a, b json.RawMessage) bool {
-	if bytes.Equal(a, b) {
-		return true
-	}
-	var x, y bytes.Buffer
-	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+func addText(h *maphash.Hash, s string) {
+	maphash.WriteComparable(h, len(s))
+	_, _ = h.WriteString(s) // never fails
 }

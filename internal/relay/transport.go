@@ -197,6 +197,9 @@ func (r *reservation) hold(n int64) error {
 	}
 	if r.account == nil {
 		r.account = &budget.Account{Pool: r.pool, Owner: r.owner}
+		if in, ok := r.ctx.Value(intakeKey{}).(*intake); !ok || !in.repeatable {
+			r.account.Insist() // the remote has done its work already
+		}
 		r.until = time.Now().Add(r.most)
 	}
 	r.stopTimer() // the remote does not pay for the wait
@@ -220,7 +223,7 @@ func (r *reservation) hold(n int64) error {
 // proportion to what has come: a lie must not hold memory.
 func (r *reservation) ahead(n int64) int64 {
 	if r.expected > 0 {
-		return max(n+n/8, min(r.expected, 8*n))
+		return max(n+min(n/8, 1<<20), min(r.expected, 8*n))
 	}
 	return 2 * r.held
 }

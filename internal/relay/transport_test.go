@@ -141,6 +141,9 @@ func TestCredentialIsHiddenFromErrors(t *testing.T) {
 func TestLongErrorsAreCutWhileTheyAreHidden(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", maxBody)
+	if got := (&authenticator{c: &Credential{Token: "x"}}).said(strings.Repeat("𝄞", 2*maxSaid)); utf8.RuneCountInString(got) != maxSaid+1 {
+		t.Errorf("%d characters are shown, want %d and the sign that more follow", utf8.RuneCountInString(got), maxSaid)
+	}
 	for _, token := range []string{"x", strings.Repeat("x", 8<<10) + "y"} {
 		a := newAuthenticator(&Credential{Type: Bearer, Token: token}, nil, nil)
 		if got := a.hide(long); len(got) > maxSaid*utf8.UTFMax+len("[credential]") {

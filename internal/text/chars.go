@@ -64,9 +64,11 @@ func CleanName(name string) string {
 func Clean(s string, limit int) string {
 	var out strings.Builder
 	broken := false
-	for _, r := range s {
-		invalid := r == utf8.RuneError // several bytes together become one character
-		if invalid && broken {
+	for s != "" {
+		r, size := utf8.DecodeRuneInString(s)
+		s = s[size:]
+		invalid := r == utf8.RuneError && size == 1
+		if invalid && broken { // several bytes together become one character
 			continue
 		}
 		broken = invalid

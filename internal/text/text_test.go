@@ -180,6 +180,7 @@ func TestClean(t *testing.T) {
 		{"control characters", "a\n\x1b\u009b", "a   "},
 		{"bytes that are not UTF-8", "a\xff\xfeb", "a\uFFFDb"},
 		{"a run of bad bytes counts once", "\xff\xff\xffabc", "\uFFFDabc"},
+		{"replacement characters of the text", "a\uFFFD\uFFFD\xff", "a\uFFFD\uFFFD\uFFFD"},
 	} {
 		if got := Clean(c.text, 4); got != c.want {
 			t.Errorf("%s: Clean(%q, 4) = %q, want %q", c.what, c.text, got, c.want)
