@@ -195,10 +195,12 @@ func plain(err error) error {
 	return err
 }
 
-// tooLargeStatus recognizes a message that this side refused to read.
+// tooLargeStatus recognizes a message that this side refused to read. gRPC has another text for one that
+// was compressed.
 func tooLargeStatus(err error) bool {
+	said := status.Convert(err).Message()
 	return status.Code(err) == codes.ResourceExhausted &&
-		strings.HasPrefix(status.Convert(err).Message(), "grpc: received message larger than max")
+		strings.HasPrefix(said, "grpc: received message ") && strings.Contains(said, "larger than max")
 }
 
 type plainStream struct {

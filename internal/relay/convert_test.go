@@ -230,3 +230,20 @@ func TestCardWithManyInterfaces(t *testing.T) {
 		t.Errorf("%d interfaces, want the first %d", len(got), maxEndpoints)
 	}
 }
+
+// Messages without an id differ if anything of their parts does.
+func TestMessagesWithoutIDDiffer(t *testing.T) {
+	t.Parallel()
+	message := func(text, metadata string) *task.Message {
+		return &task.Message{Parts: []task.Part{{Kind: task.TextPart, Text: text, Metadata: json.RawMessage(metadata)}}}
+	}
+	first := message("same", `{"page":1}`)
+	for _, other := range []*task.Message{message("same", `{"page":2}`), message("same", ""), message("other", `{"page":1}`)} {
+		if keyOf(first) == keyOf(other) {
+			t.Errorf("%v and %v count as one message", first, other)
+		}
+	}
+	if again := message("same", `{"page":1}`); keyOf(first) != keyOf(again) {
+		t.Error("a message that comes again counts as another one")
+	}
+}

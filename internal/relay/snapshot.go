@@ -48,7 +48,11 @@ func keyOf(m *task.Message) string {
 	if m.ID != "" {
 		return "id " + m.ID
 	}
-	return "parts " + strconv.FormatUint(sumOf(m.Parts), 16)
+	var metadata []byte // which may be all that differs
+	for i := range m.Parts {
+		metadata = append(append(metadata, m.Parts[i].Metadata...), ',')
+	}
+	return fmt.Sprintf("parts %x %x", sumOf(m.Parts), maphash.Bytes(seed, metadata))
 }
 
 // loadShown reads what is stored of the task.
@@ -86,6 +90,7 @@ func (s *shown) size() int64 { return entrySize * int64(len(s.messages)+len(s.ar
 // grow takes memory for what was added since the size was old.
 func (s *shown) grow(ctx context.Context, old int64) error {
 	if n := s.size() - old; n > 0 {
+		s.memory.Insist() // what was added is reported already
 		return s.memory.Hold(ctx, n)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,8 +27,10 @@ const (
 	maxFault = 64 << 10
 	// unreserved is how much is read without a share of the memory for requests.
 	unreserved = 64 << 10
-	// holdMost is how long a response or event may take memory before it is complete.
+	// holdMost is how long a response or event may hold memory before it is complete, beside a second for
+	// each slowest bytes that were read.
 	holdMost = time.Minute
+	slowest  = 64 << 10
 )
 
 // transport sends the requests of an A2A client over guarded connections. It bounds responses, and
@@ -183,8 +186,15 @@ type reservation struct {
 	most  time.Duration // how long memory is held while more is read
 	end   func()        // ends the reading after that time; nil: it has no end
 	until time.Time     // when it ends, without the time in which it waited for memory
-	timer *time.Timer   // nil: nothing is held
+	read  atomic.Int64  // bytes, each of which puts off the end
+	timer *ending       // nil: nothing is held
 	late  atomic.Bool   // the time is over
+}
+
+// holdRead takes memory for n bytes that were read, and for what they take decoded.
+func (r *reservation) holdRead(n, decoded int64) error {
+	r.read.Store(n)
+	return r.hold(n + decoded)
 }
 
 // hold takes memory for n bytes in all.
@@ -197,12 +207,12 @@ func (r *reservation) hold(n int64) error {
 	}
 	if r.account == nil {
 		r.account = &budget.Account{Pool: r.pool, Owner: r.owner}
-		if in, ok := r.ctx.Value(intakeKey{}).(*intake); !ok || !in.repeatable {
-			r.account.Insist() // the remote has done its work already
-		}
 		r.until = time.Now().Add(r.most)
 	}
 	r.stopTimer() // the remote does not pay for the wait
+	if in, ok := r.ctx.Value(intakeKey{}).(*intake); !ok || !in.repeatable {
+		r.account.Insist() // the remote has done its work already
+	}
 	start := time.Now()
 	more := min(max(n, 4*unreserved, r.ahead(n)), maxHeld) - r.held
 	if err := r.account.Hold(r.ctx, more); err != nil {
@@ -211,12 +221,26 @@ func (r *reservation) hold(n int64) error {
 	r.held += more
 	r.until = r.until.Add(time.Since(start))
 	if r.end != nil {
-		r.timer = time.AfterFunc(time.Until(r.until), func() {
-			r.late.Store(true)
-			r.end()
-		})
+		r.startTimer(r.until)
 	}
 	return nil
+}
+
+// startTimer ends the reading after the given time. What is read until then puts that off.
+func (r *reservation) startTimer(until time.Time) {
+	left := func() time.Duration {
+		return time.Until(until) + time.Duration(r.read.Load())*time.Second/slowest
+	}
+	t := &ending{}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.timer = time.AfterFunc(left(), func() {
+		if t.over(left) {
+			r.late.Store(true)
+			r.end()
+		}
+	})
+	r.timer = t
 }
 
 // ahead returns how much memory to take when n bytes are needed. An announced size counts in
@@ -246,9 +270,36 @@ func (r *reservation) fault(err error) error {
 
 func (r *reservation) stopTimer() {
 	if r.timer != nil {
-		r.timer.Stop()
+		r.timer.stop()
 		r.timer = nil
 	}
+}
+
+// ending is a timer that can be put off when it fires, and stopped at the same time.
+type ending struct {
+	mu    sync.Mutex
+	timer *time.Timer // nil: stopped
+}
+
+// over reports whether the time is over. Otherwise the timer fires again after what is left.
+func (t *ending) over(left func() time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.timer == nil {
+		return false
+	}
+	more := left()
+	if more > 0 {
+		t.timer.Reset(more)
+	}
+	return more <= 0
+}
+
+func (t *ending) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.timer.Stop()
+	t.timer = nil
 }
 
 // pass passes n bytes that were read on, with their memory.
@@ -295,7 +346,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	b.left -= int64(n)
 	b.read += int64(n)
 	b.scale.add(p[:n])
-	if b.failed = b.memory.hold(b.read + b.scale.weight()); b.failed != nil {
+	if b.failed = b.memory.holdRead(b.read, b.scale.weight()); b.failed != nil {
 		return 0, b.failed
 	}
 	return n, err
@@ -349,7 +400,7 @@ func (e *events) next() error {
 		if read > maxBody {
 			return errTooLarge
 		}
-		if herr := e.memory.hold(read + e.scale.weight()); herr != nil {
+		if herr := e.memory.holdRead(read, e.scale.weight()); herr != nil {
 			return herr
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
@@ -375,7 +426,7 @@ func (e *events) next() error {
 	}
 	e.event += int64(len(e.keep))
 	e.scale.add(data)
-	if err := e.memory.hold(e.event + e.scale.weight()); err != nil {
+	if err := e.memory.holdRead(e.event, e.scale.weight()); err != nil {
 		return err
 	}
 	if e.rpc {

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"strings"
@@ -98,16 +99,40 @@ func TestStalledEventEnds(t *testing.T) {
 		in, out := io.Pipe()
 		e, pool, _ := reading(t, nil)
 		*e = *newEvents(in, false, e.memory)
-		go func() { _, _ = out.Write([]byte("data: " + strings.Repeat("x", 4*unreserved))) }()
-		start := time.Now()
+		text := "data: " + strings.Repeat("x", 4*unreserved)
+		go func() { _, _ = out.Write([]byte(text)) }()
+		start, want := time.Now(), holdMost+4*unreserved*time.Second/slowest // it is read in pieces of 4 KiB
 		_, err := io.ReadAll(e)
-		if !errors.Is(err, errSilent) || time.Since(start) != holdMost {
-			t.Errorf("got %v after %v, want %v after %v", err, time.Since(start), errSilent, holdMost)
+		if !errors.Is(err, errSilent) || time.Since(start) != want {
+			t.Errorf("got %v after %v, want %v after %v", err, time.Since(start), errSilent, want)
 		}
 		_ = e.Close()
 		if used := pool.Used(); used != 0 {
 			t.Errorf("%d bytes are held, want 0", used)
 		}
+	})
+}
+
+// A large response that comes slowly, but steadily, is read. The remote has done its work, and might do
+// it again.
+func TestSlowResponseIsRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in, out := io.Pipe()
+		c := &transport{memory: budget.NewPool(budget.Limits{Memory: 128 << 20, Response: maxBody})}
+		b := newBounded(in, c.reservation(t.Context()))
+		const size, each = 12 << 20, 96 << 10 // in two minutes
+		go func() {
+			for range size / each {
+				_, _ = out.Write(bytes.Repeat([]byte{'x'}, each))
+				time.Sleep(time.Second)
+			}
+			_ = out.Close()
+		}()
+		if n, err := io.Copy(io.Discard, b); n != size || err != nil {
+			t.Errorf("read %d bytes and %v, want %d", n, err, size)
+		}
+		_ = b.Close() // which also ends the writer
 	})
 }
 
