@@ -371,12 +371,7 @@ type pushSetter struct {
 	inserted int
 }
 
-func (s *pushSetter) ByKey(context.Context, task.Key, task.Content) (task.Task, error) {
-	if s.known {
-		return task.Task{}, nil
-	}
-	return task.Task{}, errs.ErrNotFound
-}
+func (s *pushSetter) Taken(context.Context, task.Key) bool { return s.known }
 
 func (s *pushSetter) UpdateByKey(_ context.Context, _ task.Key, _ int64, decide Decision) (task.Change, error) {
 	for range 2 { // a write may be run again

@@ -128,7 +128,7 @@ func (s *Tasks) insertAgain(ctx context.Context, c Call, r SendRequest, old *tas
 		if r.ID = base + "." + strconv.Itoa(n); !task.ValidID(r.ID) {
 			r.ID = s.board.newID("t-") // too long
 		}
-		if s.exists(ctx, c.key(r.ID)) {
+		if s.board.read.Taken(ctx, c.key(r.ID)) {
 			continue
 		}
 		done, err := s.insert(ctx, c, r, false)

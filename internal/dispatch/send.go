@@ -145,35 +145,31 @@ func (s *Tasks) send(ctx context.Context, c Call, r SendRequest, follow bool) (_
 			return sent{}, err
 		}
 	}
-	if r.MustExist || r.ID != "" && s.exists(ctx, c.key(r.ID)) {
+	if r.MustExist || r.ID != "" && s.board.read.Taken(ctx, c.key(r.ID)) {
 		return s.turn(ctx, c, r, follow)
 	}
 	room, refusal := s.quotas.admit(ctx, &c, r.Push != nil)
-	if r.ID == "" {
-		if refusal != nil {
-			return sent{}, refusal
-		}
+	chosen := r.ID != ""
+	if !chosen {
 		r.ID = s.board.newID("t-")
 	}
 	if refusal == nil {
-		done, err := s.insert(ctx, c, r, follow)
-		room.end(err)
-		if err == nil || errs.As(err).Code != errs.CodeExists {
-			return done, err
+		var done sent
+		done, refusal = s.insert(ctx, c, r, follow)
+		room.end(refusal)
+		if refusal == nil || mayBeWritten(refusal) {
+			return done, refusal
 		}
 	}
+	if !chosen {
+		return sent{}, refusal
+	}
+	// What refuses a new task, such as a quota, does not apply to a message on one that exists.
 	done, err := s.turn(ctx, c, r, follow)
-	if refusal != nil && errs.KindOf(err) == errs.NotFound {
-		err = refusal // the task would be new
+	if errs.KindOf(err) == errs.NotFound {
+		err = refusal
 	}
 	return done, err
-}
-
-// exists reports whether the sender already has a task with the key. To insert it nevertheless would
-// be refused, and on PostgreSQL with it the whole batch of writes, which then run one by one.
-func (s *Tasks) exists(ctx context.Context, k task.Key) bool {
-	_, err := s.board.read.ByKey(ctx, k, task.Content{})
-	return err == nil
 }
 
 // insert creates a task. If a worker waits on this node, or the agent runs in it, the task is

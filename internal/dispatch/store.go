@@ -68,6 +68,9 @@ type TaskReader interface {
 	// ByKey and ByUID return a task with the given content.
 	ByKey(ctx context.Context, k task.Key, l task.Content) (task.Task, error)
 	ByUID(ctx context.Context, org, uid string, l task.Content) (task.Task, error)
+	// Taken reports whether Insert should not be tried, because the sender has a task with the key. A
+	// store that refuses an insert at little cost always returns false.
+	Taken(ctx context.Context, k task.Key) bool
 	// Row returns a task without messages and artifacts.
 	Row(ctx context.Context, org, uid string) (task.Task, error)
 	// Artifact returns one artifact by its index in Task.Artifacts. It reads no more of the

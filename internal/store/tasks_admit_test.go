@@ -39,6 +39,10 @@ func TestWhatIsNotAdmittedIsNotSent(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	key := task.Key{Org: "a", Agent: "bot", Sender: ann, ID: "x0"}
+	if !s.Tasks().Taken(t.Context(), key) {
+		t.Errorf("%+v is free, want it taken", key)
+	}
 	sent := func(read func()) int64 {
 		before := proxy.Received()
 		read()

@@ -185,6 +185,18 @@ func fold(t *task.Task, row *logRow, l task.Content) error {
 	return err
 }
 
+// Taken implements dispatch.TaskReader. On PostgreSQL an insert that is refused takes the whole batch
+// of writes with it, which then run one by one.
+func (ts Tasks) Taken(ctx context.Context, k task.Key) bool {
+	if ts.d == &sqliteDialect {
+		return false
+	}
+	n := 0
+	found, err := one(ctx, ts.eng, []any{&n}, `SELECT 1 FROM tasks WHERE `+keyCondition,
+		k.Org, k.Agent, k.Sender.Org, k.Sender.Ref(), k.ID)
+	return found && err == nil
+}
+
 // Row implements dispatch.TaskReader.
 func (ts Tasks) Row(ctx context.Context, org, uid string) (task.Task, error) {
 	return ts.row(ctx, `org_id = $1 AND uid = $2`, org, uid)

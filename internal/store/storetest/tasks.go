@@ -238,6 +238,13 @@ func testTaskOwnership(w *world) {
 	ann, eve := w.call("acme", "user:ann", "bob"), w.call("acme", "user:eve", "bob")
 	twin := w.call("other", "user:ann", "bob")
 	mine := w.send(ann, "t1", "secret")
+	for _, sender := range []identity.Principal{
+		{Org: "acme", Kind: identity.User, ID: "eve"}, {Org: "other", Kind: identity.User, ID: "ann"},
+	} {
+		if key := (task.Key{Org: mine.Org, Agent: mine.Agent, Sender: sender, ID: "t1"}); w.store.Tasks().Taken(ctx, key) {
+			w.Errorf("%+v is taken by the task of another sender", key)
+		}
+	}
 	for _, c := range []dispatch.Call{eve, twin} {
 		_, err := w.tasks.Get(ctx, c, "t1", task.All)
 		w.want(err, errs.NotFound)
