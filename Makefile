@@ -15,14 +15,17 @@ BENCH ?=
 # Arguments of 'make release', such as '-platforms linux/amd64'.
 RELEASE ?=
 # With RERUN=1, a failed test runs once more, if no more than three have failed and none has a data
-# race. build/flaky-*.txt names those that passed then: they have a fault, too.
+# race. build/flaky-*.txt names those that ran twice: they have a fault, too. A package whose process
+# was ended has tests that have not run, so it fails.
 RERUN ?=
 ifneq ($(RERUN),1)
 gotest = $(GO) test $(2) $(3)
 else
-gotest = mkdir -p $(CURDIR)/build && $(GOTESTSUM) --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=3 \
-	--rerun-fails-run-root-test --rerun-fails-abort-on-data-race \
-	--rerun-fails-report=$(CURDIR)/build/flaky-$(1).txt --packages="$(3)" -- $(2)
+gotest = mkdir -p $(CURDIR)/build && PATH="$$($(GO) env GOROOT)/bin:$$PATH" \
+	$(GOTESTSUM) --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=3 \
+	--rerun-fails-run-root-test --rerun-fails-abort-on-data-race --jsonfile=$(CURDIR)/build/tests-$(1).json \
+	--rerun-fails-report=$(CURDIR)/build/flaky-$(1).txt --packages="$(3)" -- $(2) && \
+	$(GO) -C $(CURDIR) run ./scripts/testlog build/tests-$(1).json
 endif
 # Builds use the profile cmd/parley/default.pgo. Tests do not need it: without it, they share the
 # compiled packages with the program.

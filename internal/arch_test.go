@@ -24,7 +24,10 @@ const module = "github.com/parley-dev/parley/"
 // layers are listed from the outside in. A package may import packages of later layers, but not
 // of its own layer or an earlier one.
 var layers = [][]string{
-	{"cmd/parley", "scripts/manpages", "scripts/profile", "bench", "e2e", "e2e/cli", "e2e/browser", "e2e/corpus", "sdk/conformance/driver"},
+	{
+		"cmd/parley", "scripts/manpages", "scripts/profile", "scripts/testlog", "bench", "e2e", "e2e/cli", "e2e/browser",
+		"e2e/corpus", "sdk/conformance/driver",
+	},
 	{"internal/cli"},
 	{"internal/app"},
 	{"internal/doctor", "internal/telemetry"},
