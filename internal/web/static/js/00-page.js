@@ -101,9 +101,11 @@
     const [how] = performance.getEntriesByType('navigation');
     return how?.type === 'back_forward' && how.transferSize === 0;
   };
+  // The response to a form with errors: to reload it would send the form again.
+  const refused = () => document.querySelector('#problem, main [aria-invalid=true]') !== null;
   addEventListener('pageshow', event => {
     document.querySelectorAll('form').forEach(settle);
-    if ((event.persisted || kept()) && !typed()) location.reload();
+    if ((event.persisted || kept()) && !typed() && !refused()) location.reload();
   });
 
   // Copy buttons: <button data-copy="#id">.
