@@ -1,11 +1,17 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/parley-dev/parley/sdk/client"
 )
@@ -222,6 +228,33 @@ func (w *relayed) relayOf(id string) (out struct {
 	return out
 }
 
+// linked reports whether a store has the link of a relayed task to the remote's task.
+func (e engine) linked(t *testing.T, id string) bool {
+	t.Helper()
+	const query = `SELECT count(*) FROM relay_tasks r JOIN tasks t ON t.org_id = r.org_id AND t.uid = r.uid
+		WHERE t.id = $1 AND r.remote_task <> ''`
+	n := 0
+	if e.name == "postgres" {
+		db := must(pgx.Connect(t.Context(), e.data[1]))(t)
+		defer func() { _ = db.Close(context.WithoutCancel(t.Context())) }()
+		if err := db.QueryRow(t.Context(), query, id).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n > 0
+	}
+	db := must(sqlite.OpenConn(filepath.Join(e.data[1], "parley.db"), sqlite.OpenReadOnly))(t)
+	defer func() { _ = db.Close() }()
+	db.SetBusyTimeout(soon)
+	err := sqlitex.Execute(db, query, &sqlitex.ExecOptions{Args: []any{id}, ResultFunc: func(s *sqlite.Stmt) error {
+		n = s.ColumnInt(0)
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n > 0
+}
+
 // TestRelaySurvives: a remote or the server is lost while a task is relayed.
 func TestRelaySurvives(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e engine) {
@@ -234,11 +267,13 @@ func TestRelaySurvives(t *testing.T) {
 			w.send(id, "wait "+id)
 			eventually(t, soon, "the remote works on the task", func() bool { return len(r.got()) > before && len(r.started) > 0 })
 			<-r.started
-			// Before the first response is stored, a lost message must be sent again.
+			// Before the first response is stored, a lost message must be sent again. The first event can be
+			// stored before the link to the remote's task.
 			eventually(t, soon, "the first events are stored", func() bool {
 				got, err := w.agent.Get(t.Context(), id, client.GetParams{})
 				return err == nil && got.Status.Message != nil
 			})
+			eventually(t, soon, "the link is stored", func() bool { return e.linked(t, id) })
 		}
 		once := func(id string, messages int) {
 			t.Helper()

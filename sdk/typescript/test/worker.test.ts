@@ -255,11 +255,15 @@ describe("Worker", () => {
   it("runs as many handlers at a time as its concurrency", async (t) => {
     let running = 0;
     let most = 0;
+    let allRun = () => {};
+    const full = new Promise<void>((resolve) => (allRun = resolve));
     const { agent } = await employ(
       t,
       async () => {
         most = Math.max(most, ++running);
-        await new Promise((resolve) => setTimeout(resolve, 20));
+        if (running === 4) allRun();
+        await full;
+        await new Promise((resolve) => setTimeout(resolve, 20)); // a fifth one could start
         running--;
       },
       { concurrency: 4 },
