@@ -228,9 +228,11 @@ func runFollow(in io.Reader, out io.Writer) error {
 		warm     = time.Now().Add(time.Second)
 	)
 	r.Least = -1
+	opening := make(chan struct{}, opensAtOnce)
 	for _, req := range j.Requests {
 		wg.Go(func() {
-			own, total, err := follow(j.Addr, req, warm, end)
+			opening <- struct{}{}
+			own, total, err := follow(j.Addr, req, warm, end, sync.OnceFunc(func() { <-opening }))
 			if err != nil {
 				text := err.Error()
 				failures.CompareAndSwap(nil, &text)
@@ -252,9 +254,14 @@ func runFollow(in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(r)
 }
 
-// follow reads one stream until end. It returns the lag of every event that was sent after warm,
-// and the number of all events.
-func follow(addr string, req []byte, warm, end time.Time) (lags []time.Duration, total int, err error) {
+// opensAtOnce is how many streams are opened at the same time: a principal may have only so many
+// requests that are not streams yet.
+const opensAtOnce = 100
+
+// follow reads one stream until end. It calls opened when the stream has begun, or failed. It returns
+// the lag of every event that was sent after warm, and the number of all events.
+func follow(addr string, req []byte, warm, end time.Time, opened func()) (lags []time.Duration, total int, err error) {
+	defer opened()
 	c, err := dial(addr)
 	if err != nil {
 		return nil, 0, err
@@ -268,6 +275,7 @@ func follow(addr string, req []byte, warm, end time.Time) (lags []time.Duration,
 	title := []byte(`"title":"`)
 	for first := true; ; first = false {
 		line, err := c.r.ReadSlice('\n')
+		opened()
 		switch {
 		case err == nil && first && !bytes.Contains(line, []byte(" 200 ")):
 			rest, _ := c.r.Peek(c.r.Buffered()) // says why

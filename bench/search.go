@@ -74,6 +74,8 @@ var searches = []struct {
 	{"three words", proposal.Filter{Org: org, Words: []string{"upload", "w1", "w2"}}},
 	{"a word of every row, newest", proposal.Filter{Org: org, Words: []string{"upload"}, Sort: proposal.SortNewest}},
 	{"a word of every row, by votes", proposal.Filter{Org: org, Words: []string{"upload"}, Sort: proposal.SortVotes}},
+	{"a word of every row, oldest", proposal.Filter{Org: org, Words: []string{"upload"}, Sort: proposal.SortOldest}},
+	{"a word of every row, the 400th page", proposal.Filter{Org: org, Words: []string{"upload"}, Offset: 8000}},
 	{"no match", proposal.Filter{Org: org, Words: []string{"nothing"}}},
 	{"a small org, a word of every row", proposal.Filter{Org: "small", Words: []string{"upload"}}},
 }

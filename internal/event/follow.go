@@ -24,18 +24,18 @@ type follower struct {
 //
 //go:noinline
 func (s *Service) follower(
-	ctx context.Context, a identity.Access, r Request, yield func(Item, error) bool,
+	ctx context.Context, a identity.Access, r *Request, yield func(Item, error) bool,
 ) *follower {
-	q, err := query(a, r)
+	q, err := query(a, *r)
 	if err == nil {
-		q.After, err = s.start(ctx, a.Org(), r)
+		q.After, err = s.start(ctx, a.Org(), *r)
 	}
 	if err != nil {
 		yield(Item{}, err)
 		return nil
 	}
 	q.Limit = MaxLimit
-	return &follower{Service: s, topic: s.hub.join(a.Org()), request: r, query: q, org: a.Org(), yield: yield}
+	return &follower{Service: s, topic: s.hub.join(a.Org()), request: *r, query: q, org: a.Org(), yield: yield}
 }
 
 // run yields events until the stream ends. Its frame is small, because it stays on the stack of each

@@ -391,7 +391,7 @@ func (s *Service) Follow(ctx context.Context, a identity.Access, r Request, idle
 			yield(Item{}, err)
 			return
 		}
-		if f := s.follower(ctx, a, r, yield); f != nil {
+		if f := s.follower(ctx, a, &r, yield); f != nil {
 			f.run(ctx, idle)
 		}
 	}

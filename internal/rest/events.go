@@ -148,7 +148,7 @@ func (a *api) listEvents(ctx context.Context, c *call, in *listEventsInput) (*ev
 			return nil, err
 		}
 		return &eventsOutput{Body: func(huma.Context) {
-			a.router.Stream(c.request, func() { a.streamEvents(ctx, c, r) })
+			a.router.Stream(c.request, func() { a.streamEvents(ctx, c, &r) })
 		}}, nil
 	}
 	page, err := a.events.List(ctx, c.Access, r)

@@ -66,13 +66,13 @@ type eventStream struct {
 }
 
 // streamEvents writes events until the client leaves, loses the right to read them, or the server
-// stops.
-func (a *api) streamEvents(ctx context.Context, c *call, r event.Request) {
+// stops. It does not change the request, a copy of which would stay on its stack.
+func (a *api) streamEvents(ctx context.Context, c *call, r *event.Request) {
 	now := time.Now()
 	s := &eventStream{api: a, call: c, ctx: ctx, last: r.After, wrote: now, checked: now}
 	s.known = r.Start == event.AfterNumber
 	s.tell = r.Start == event.FromNow || r.Start == event.FromTime
-	for item, err := range a.events.Follow(ctx, c.Access, r, min(a.recheck, a.keepAlive)) {
+	for item, err := range a.events.Follow(ctx, c.Access, *r, min(a.recheck, a.keepAlive)) {
 		if !s.take(&item, err) {
 			return
 		}
