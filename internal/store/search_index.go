@@ -31,7 +31,7 @@ type searchIndex struct {
 	fence  *fence
 	token  string // names this process as the owner of an org's index
 	states stateCache
-	pages  *cache.Cache[pageKey, textindex.Page] // that searches have read
+	pages  *cache.Cache[pageKey, *textindex.Page] // that searches have read
 
 	// waiting is the number of proposals that wait, as of the last count.
 	waiting atomic.Int64

@@ -18,10 +18,10 @@ type pageKey struct {
 	page    int
 }
 
-func newPageCache() *cache.Cache[pageKey, textindex.Page] {
+func newPageCache() *cache.Cache[pageKey, *textindex.Page] {
 	const overhead = 160 // of an entry
-	return cache.New(cache.Options[pageKey, textindex.Page]{
-		Max: maxKeptPages, Size: func(_ pageKey, p textindex.Page) int64 { return int64(cap(p)) + overhead },
+	return cache.New(cache.Options[pageKey, *textindex.Page]{
+		Max: maxKeptPages, Size: func(_ pageKey, p *textindex.Page) int64 { return p.Size() + overhead },
 	})
 }
 
@@ -40,7 +40,7 @@ func (x *searchIndex) load(ctx context.Context, r reader, org string, views []*t
 			}
 		}
 	}
-	return x.loadOnce(ctx, r, org, views, ids, func(key pageKey, page textindex.Page) { x.pages.Set(key, page) })
+	return x.loadOnce(ctx, r, org, views, ids, func(key pageKey, page *textindex.Page) { x.pages.Set(key, page) })
 }
 
 // loadAll reads all pages of segments.
@@ -53,12 +53,12 @@ func (x *searchIndex) loadAll(ctx context.Context, r reader, org string, s *sear
 		}
 		v.AskAll(n)
 	}
-	return x.loadOnce(ctx, r, org, s.views, s.ids, func(pageKey, textindex.Page) {})
+	return x.loadOnce(ctx, r, org, s.views, s.ids, func(pageKey, *textindex.Page) {})
 }
 
 // loadOnce reads the pages that views lack, and calls keep for each one.
 func (x *searchIndex) loadOnce(
-	ctx context.Context, r reader, org string, views []*textindex.View, ids []int64, keep func(pageKey, textindex.Page),
+	ctx context.Context, r reader, org string, views []*textindex.View, ids []int64, keep func(pageKey, *textindex.Page),
 ) error {
 	var segments, pages []int64
 	byID := map[int64]*textindex.View{}

@@ -69,7 +69,7 @@ func Open(header []byte) (*Segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := reader{data: page}
+	r := reader{data: page.data}
 	if string(r.take(len(magic))) != magic {
 		return nil, damaged("a header")
 	}
@@ -116,16 +116,13 @@ func seal(page []byte) []byte {
 	return binary.LittleEndian.AppendUint32(page, crc32.Checksum(page, checksums))
 }
 
-// Page is a page whose checksum fits. Nobody may change it.
-type Page []byte
-
-// Check checks a page that was read.
-func Check(data []byte) (Page, error) {
+// Check checks a page that was read. Nobody may change it afterwards.
+func Check(data []byte) (*Page, error) {
 	n := len(data) - 4
 	if n < 0 || binary.LittleEndian.Uint32(data[n:]) != crc32.Checksum(data[:n], checksums) {
 		return nil, damaged("the checksum of a page does not fit")
 	}
-	return data[:n:n], nil
+	return &Page{data: data[:n:n]}, nil
 }
 
 // reader decodes numbers and texts. After the first error it returns zero values.
@@ -203,8 +200,8 @@ func shared[T string | []byte](a T, b string) int {
 }
 
 // decodeIDs decodes a page of ids.
-func decodeIDs(page Page) ([]string, error) {
-	r := reader{data: page}
+func decodeIDs(page *Page) ([]string, error) {
+	r := reader{data: page.data}
 	all, ends := make([]byte, 0, perPage*32), make([]int, 0, perPage)
 	for start := 0; len(r.data) > 0 && !r.bad && len(ends) < perPage; {
 		n, rest := r.number(len(all)-start), r.text()
@@ -245,9 +242,10 @@ func (r *reader) entry() (e entry) {
 // scan calls fn for the entries of a page of the dictionary from a key on, until it returns false. It does
 // not decode the keys before that one. If a key shares more with the one before it than that one with
 // from, both are less.
-func scan(page Page, from string, fn func(entry) bool) error {
-	r, before := reader{data: page}, ""
-	skip, same, length := from != "", 0, 0
+func scan(page *Page, from string, fn func(entry) bool) error {
+	start, before := page.near(from)
+	r := reader{data: page.data[start:]}
+	skip, same, length := from != "", shared(before, from), len(before)
 	for len(r.data) > 0 {
 		n, rest := r.number(length), r.text()
 		e := r.entry()

@@ -47,7 +47,7 @@ func (s *storage) views(t tb) (out []*View) {
 	return out
 }
 
-func checked(t tb, data []byte) Page {
+func checked(t tb, data []byte) *Page {
 	t.Helper()
 	p, err := Check(data)
 	if err != nil {

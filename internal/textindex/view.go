@@ -11,16 +11,16 @@ import (
 type View struct {
 	*Segment
 	dead    Set // documents that are deleted or that a newer segment has
-	pages   map[int]Page
+	pages   map[int]*Page
 	missing map[int]struct{}
 	sets    map[string]Set
 	ids     map[int][]string // by page
 }
 
 // NewView returns a view. The header is not needed among the pages, which may be nil.
-func NewView(s *Segment, dead Set, pages map[int]Page) *View {
+func NewView(s *Segment, dead Set, pages map[int]*Page) *View {
 	if pages == nil {
-		pages = map[int]Page{}
+		pages = map[int]*Page{}
 	}
 	if dead == nil {
 		dead = newSet(s.docs)
@@ -36,7 +36,7 @@ func InMemory(pages [][]byte) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make(map[int]Page, len(pages))
+	all := make(map[int]*Page, len(pages))
 	for i, data := range pages {
 		if all[i], err = Check(data); err != nil {
 			return nil, err
@@ -61,12 +61,12 @@ func (v *View) Missing() []int {
 }
 
 // AddPage adds a page that was missing.
-func (v *View) AddPage(n int, p Page) {
+func (v *View) AddPage(n int, p *Page) {
 	v.pages[n] = p
 	delete(v.missing, n)
 }
 
-func (v *View) page(n int) (Page, error) {
+func (v *View) page(n int) (*Page, error) {
 	if p, ok := v.pages[n]; ok {
 		return p, nil
 	}
@@ -126,10 +126,10 @@ func (v *View) dataOf(e *entry) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if e.offset > len(page) || e.length > len(page)-e.offset {
+		if e.offset > len(page.data) || e.length > len(page.data)-e.offset {
 			return nil, damaged("a page of sets")
 		}
-		data = page[e.offset : e.offset+e.length]
+		data = page.data[e.offset : e.offset+e.length]
 	}
 	return data, nil
 }
