@@ -85,6 +85,9 @@ func (s *Search) Total() int { return s.total }
 // CountTagged returns how many matches have a tag, which must be among Query.OneOf.
 func (s *Search) CountTagged(tag string) (n int) {
 	for i, v := range s.views {
+		if s.without(v) {
+			continue
+		}
 		set, err := v.set(tagged.key(tag))
 		if err == nil { // Match has read it
 			n += s.matches[i].countAnd(set)
@@ -103,9 +106,9 @@ func (s *Search) collect() (done bool, err error) {
 		}
 		return err
 	}
-	var keys []string
+	var words, keys []string
 	for _, word := range slices.Concat(s.Words, s.Any) {
-		keys = append(keys, inText.key(word))
+		words = append(words, inText.key(word))
 		if s.Order == ByRelevance {
 			keys = append(keys, inTitle.key(word))
 		}
@@ -119,9 +122,16 @@ func (s *Search) collect() (done bool, err error) {
 		keys = append(keys, tagged.key(tag))
 	}
 	for _, v := range s.views {
-		for _, key := range keys {
+		for _, key := range words {
 			if err := check(v.set(key)); err != nil {
 				return false, err
+			}
+		}
+		if !s.without(v) {
+			for _, key := range keys {
+				if err := check(v.set(key)); err != nil {
+					return false, err
+				}
 			}
 		}
 		if s.Prefix != "" {
@@ -146,8 +156,17 @@ func (s *Search) collect() (done bool, err error) {
 	return done, nil
 }
 
+// without reports whether a view lacks a word that matches must have. Most segments lack a rare word, and
+// then their other sets are not needed.
+func (s *Search) without(v *View) bool {
+	return slices.ContainsFunc(s.Words, func(word string) bool { return v.lacks(inText.key(word)) })
+}
+
 // match returns the matches of a view, whose pages are all there.
 func (s *Search) match(v *View) (Set, error) {
+	if s.without(v) {
+		return v.empty, nil
+	}
 	out := fullSet(v.docs)
 	out.andNot(v.dead)
 	var failed error

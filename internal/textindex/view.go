@@ -15,6 +15,7 @@ type View struct {
 	missing map[int]struct{}
 	sets    map[string]Set
 	ids     map[int][]string // by page
+	empty   Set              // of all keys that the segment lacks
 }
 
 // NewView returns a view. The header is not needed among the pages, which may be nil.
@@ -83,7 +84,10 @@ func (v *View) set(key string) (Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := newSet(v.docs)
+	if v.empty == nil {
+		v.empty = newSet(v.docs)
+	}
+	found := v.empty
 	var failed error
 	err = scan(page, key, func(e entry) bool {
 		if e.key == key {
@@ -96,6 +100,12 @@ func (v *View) set(key string) (Set, error) {
 	}
 	v.sets[key] = found
 	return found, nil
+}
+
+// lacks reports whether the segment is known to lack a key.
+func (v *View) lacks(key string) bool {
+	s, known := v.sets[key]
+	return known && &s[0] == &v.empty[0]
 }
 
 // only returns errMissing itself, which callers compare.
