@@ -255,8 +255,10 @@ describe("Worker", () => {
   it("runs as many handlers at a time as its concurrency", async (t) => {
     let running = 0;
     let most = 0;
-    let allRun = () => {};
-    const full = new Promise<void>((resolve) => (allRun = resolve));
+    let allRun: () => void = () => undefined;
+    const full = new Promise<void>((resolve) => {
+      allRun = resolve;
+    });
     const { agent } = await employ(
       t,
       async () => {
