@@ -20,7 +20,8 @@ type follower struct {
 	paused  bool // the reader got an Item without an event
 }
 
-// follower returns a reader that has joined the org's topic, or nil after an error, which it yields.
+// follower returns a reader that has joined the org's topic, or nil after an error, which it yields. The
+// request is a pointer, because its copy would be in the frame of the caller, which stays on the stack.
 //
 //go:noinline
 func (s *Service) follower(

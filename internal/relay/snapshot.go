@@ -48,7 +48,7 @@ func keyOf(m *task.Message) string {
 	if m.ID != "" {
 		return "id " + m.ID
 	}
-	var metadata []byte // which may be all that differs
+	var metadata []byte // of the parts, which sumOf leaves out
 	for i := range m.Parts {
 		metadata = append(append(metadata, m.Parts[i].Metadata...), ',')
 	}

@@ -27,10 +27,10 @@ const (
 	maxFault = 64 << 10
 	// unreserved is how much is read without a share of the memory for requests.
 	unreserved = 64 << 10
-	// holdMost is how long a response or event may hold memory before it is complete, beside a second for
-	// each slowest bytes that were read.
+	// holdMost is how long a response or event may hold memory before it is complete. Every slowRate
+	// bytes that are read add a second, so that one that comes slowly but steadily is not cut.
 	holdMost = time.Minute
-	slowest  = 64 << 10
+	slowRate = 64 << 10
 )
 
 // transport sends the requests of an A2A client over guarded connections. It bounds responses, and
@@ -186,7 +186,7 @@ type reservation struct {
 	most  time.Duration // how long memory is held while more is read
 	end   func()        // ends the reading after that time; nil: it has no end
 	until time.Time     // when it ends, without the time in which it waited for memory
-	read  atomic.Int64  // bytes, each of which puts off the end
+	read  atomic.Int64  // bytes, which put off the end
 	timer *ending       // nil: nothing is held
 	late  atomic.Bool   // the time is over
 }
@@ -226,10 +226,10 @@ func (r *reservation) hold(n int64) error {
 	return nil
 }
 
-// startTimer ends the reading after the given time. What is read until then puts that off.
+// startTimer ends the reading at the given time, or later if bytes are read until then; see slowRate.
 func (r *reservation) startTimer(until time.Time) {
 	left := func() time.Duration {
-		return time.Until(until) + time.Duration(r.read.Load())*time.Second/slowest
+		return time.Until(until) + time.Duration(r.read.Load())*time.Second/slowRate
 	}
 	t := &ending{}
 	t.mu.Lock()
@@ -275,7 +275,8 @@ func (r *reservation) stopTimer() {
 	}
 }
 
-// ending is a timer that can be put off when it fires, and stopped at the same time.
+// ending is a timer that decides when it fires whether it has to run longer. It can be stopped while it
+// decides.
 type ending struct {
 	mu    sync.Mutex
 	timer *time.Timer // nil: stopped

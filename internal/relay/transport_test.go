@@ -101,7 +101,7 @@ func TestStalledEventEnds(t *testing.T) {
 		*e = *newEvents(in, false, e.memory)
 		text := "data: " + strings.Repeat("x", 4*unreserved)
 		go func() { _, _ = out.Write([]byte(text)) }()
-		start, want := time.Now(), holdMost+4*unreserved*time.Second/slowest // it is read in pieces of 4 KiB
+		start, want := time.Now(), holdMost+4*unreserved*time.Second/slowRate // it is read in pieces of 4 KiB
 		_, err := io.ReadAll(e)
 		if !errors.Is(err, errSilent) || time.Since(start) != want {
 			t.Errorf("got %v after %v, want %v after %v", err, time.Since(start), errSilent, want)

@@ -66,7 +66,7 @@ type eventStream struct {
 }
 
 // streamEvents writes events until the client leaves, loses the right to read them, or the server
-// stops. It does not change the request, a copy of which would stay on its stack.
+// stops. It takes a pointer to keep its stack frame small; see the follower of package event.
 func (a *api) streamEvents(ctx context.Context, c *call, r *event.Request) {
 	now := time.Now()
 	s := &eventStream{api: a, call: c, ctx: ctx, last: r.After, wrote: now, checked: now}
