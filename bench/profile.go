@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -15,6 +16,7 @@ var profiles profiler
 
 type profiler struct {
 	dir     string             // where to save; empty: nowhere
+	side    string             // names the servers that start, beside the engine
 	servers map[string]profile // by the address of the server
 }
 
@@ -37,7 +39,7 @@ func (p *profiler) add(addr, engine, debug string) {
 	if p.servers == nil {
 		p.servers = map[string]profile{}
 	}
-	p.servers[addr] = profile{engine: engine, debug: debug}
+	p.servers[addr] = profile{engine: strings.TrimSpace(p.side + " " + engine), debug: debug}
 }
 
 // start saves the profile of a server during a measurement that begins now. The result waits for

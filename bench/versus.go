@@ -83,6 +83,7 @@ func versusEngine(ctx context.Context, set settings, engine, base, program strin
 			return nil, err
 		}
 		defer cleanup()
+		profiles.side = [2]string{"base", ""}[i]
 		w, err := newTaskWorld(ctx, engine, p, data)
 		if err != nil {
 			return nil, err

@@ -28,18 +28,20 @@ func newPageCache() *cache.Cache[pageKey, *textindex.Page] {
 // errPageGone is the error of pages that a segment lacks, because it was replaced or is damaged.
 var errPageGone = errors.New("pages of a segment are gone")
 
+// keptPages is the textindex.Source of the pages of a segment that searches have read.
+type keptPages struct {
+	pages   *cache.Cache[pageKey, *textindex.Page]
+	segment int64
+}
+
+// Page implements textindex.Source.
+func (k keptPages) Page(n int) *textindex.Page {
+	page, _ := k.pages.Get(pageKey{k.segment, n})
+	return page
+}
+
 // load reads the pages that views of segments lack. It keeps them for later searches.
 func (x *searchIndex) load(ctx context.Context, r reader, org string, views []*textindex.View, ids []int64) error {
-	for i, v := range views {
-		for _, n := range v.Missing() {
-			if i >= len(ids) {
-				return fmt.Errorf("%w: a page in memory", textindex.ErrDamaged)
-			}
-			if page, ok := x.pages.Get(pageKey{ids[i], n}); ok {
-				v.AddPage(n, page)
-			}
-		}
-	}
 	return x.loadOnce(ctx, r, org, views, ids, func(key pageKey, page *textindex.Page) { x.pages.Set(key, page) })
 }
 
@@ -62,10 +64,15 @@ func (x *searchIndex) loadOnce(
 ) error {
 	var segments, pages []int64
 	byID := map[int64]*textindex.View{}
-	for i, id := range ids {
-		for _, n := range views[i].Missing() {
+	for i, v := range views {
+		missing := v.Missing()
+		if len(missing) > 0 && i >= len(ids) {
+			return fmt.Errorf("%w: a page in memory", textindex.ErrDamaged)
+		}
+		for _, n := range missing {
+			id := ids[i]
 			segments, pages = append(segments, id), append(pages, int64(n))
-			byID[id] = views[i]
+			byID[id] = v
 		}
 	}
 	read := 0

@@ -265,7 +265,7 @@ func (x *searchIndex) openSegments(
 			return textindex.ErrDamaged
 		}
 		s.ids = append(s.ids, row.id)
-		s.views = append(s.views, textindex.NewView(h, dead, nil))
+		s.views = append(s.views, textindex.NewView(h, dead, keptPages{x.pages, row.id}))
 	}
 	return nil
 }
@@ -280,7 +280,7 @@ func (x *searchIndex) addWaiting(
 			return err
 		}
 		for i, v := range s.views { // without the pages
-			s.views[i] = textindex.NewView(v.Segment, v.Dead(), nil)
+			s.views[i] = v.Again()
 		}
 	}
 	if len(snap.ids) == 0 {

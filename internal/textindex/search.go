@@ -44,7 +44,8 @@ type Hit struct {
 type Search struct {
 	Query
 	views   []*View
-	matches []Set
+	matches []Set    // by view
+	counts  []int    // of the matches, by view
 	ranked  []ranked // by view
 	total   int
 }
@@ -67,14 +68,17 @@ func (s *Search) Match() (done bool, err error) {
 	if done, err := s.collect(); !done || err != nil {
 		return false, err
 	}
-	s.matches, s.total = nil, 0
+	s.matches, s.counts, s.total = make([]Set, 0, len(s.views)), make([]int, 0, len(s.views)), 0
 	for _, v := range s.views {
 		m, err := s.match(v)
 		if err != nil {
 			return false, err
 		}
-		s.matches = append(s.matches, m)
-		s.total += m.Count()
+		n := 0
+		if !v.isNone(m) {
+			n = m.Count()
+		}
+		s.matches, s.counts, s.total = append(s.matches, m), append(s.counts, n), s.total+n
 	}
 	return true, s.score()
 }
@@ -113,6 +117,9 @@ func (s *Search) collect() (done bool, err error) {
 			keys = append(keys, inTitle.key(word))
 		}
 	}
+	if s.Prefix != "" && s.Order == ByRelevance {
+		keys = append(keys, inText.key(s.Prefix))
+	}
 	for _, tag := range slices.Concat(s.Tags, s.OneOf, s.Hidden[:]) {
 		if tag != "" {
 			keys = append(keys, tagged.key(tag))
@@ -127,19 +134,21 @@ func (s *Search) collect() (done bool, err error) {
 				return false, err
 			}
 		}
-		if !s.without(v) {
-			for _, key := range keys {
-				if err := check(v.set(key)); err != nil {
-					return false, err
-				}
+		if s.Prefix != "" {
+			if err := check(v.withPrefix(inText, textPrefix, s.Prefix)); err != nil {
+				return false, err
 			}
 		}
-		if s.Prefix != "" {
-			err := check(v.withPrefix(inText, textPrefix, s.Prefix))
-			if err == nil && s.Order == ByRelevance {
-				err = errors.Join(check(v.withPrefix(inTitle, titlePrefix, s.Prefix)), check(v.set(inText.key(s.Prefix))))
+		if s.without(v) {
+			continue
+		}
+		for _, key := range keys {
+			if err := check(v.set(key)); err != nil {
+				return false, err
 			}
-			if err != nil {
+		}
+		if s.Prefix != "" && s.Order == ByRelevance {
+			if err := check(v.withPrefix(inTitle, titlePrefix, s.Prefix)); err != nil {
 				return false, err
 			}
 		}
@@ -156,16 +165,19 @@ func (s *Search) collect() (done bool, err error) {
 	return done, nil
 }
 
-// without reports whether a view lacks a word that matches must have. Most segments lack a rare word, and
-// then their other sets are not needed.
+// without reports whether a view is known to lack a word that matches must have. Most segments lack a rare
+// word, and then their other sets are not needed.
 func (s *Search) without(v *View) bool {
+	if s.Prefix != "" && v.lacks(prefixKey(textPrefix, s.Prefix)) {
+		return true
+	}
 	return slices.ContainsFunc(s.Words, func(word string) bool { return v.lacks(inText.key(word)) })
 }
 
 // match returns the matches of a view, whose pages are all there.
 func (s *Search) match(v *View) (Set, error) {
 	if s.without(v) {
-		return v.empty, nil
+		return v.none(), nil
 	}
 	out := fullSet(v.docs)
 	out.andNot(v.dead)
@@ -251,24 +263,71 @@ func (s *Search) score() error {
 	}
 	s.ranked = make([]ranked, len(s.views))
 	for i, v := range s.views {
-		if s.matches[i].Count() == 0 {
-			continue
-		}
-		scores := make([]uint16, v.docs)
-		for _, w := range weights {
-			set, err := w.set(v)
-			if err != nil {
+		switch n := s.counts[i]; {
+		case n == 0:
+		case n <= fewMatches:
+			if s.ranked[i], err = rankFew(v, s.matches[i], n, weights); err != nil {
 				return err
 			}
-			set = set.clone()
-			set.and(s.matches[i])
-			for doc := range set.all() {
-				scores[doc] = min(maxScore, scores[doc]+w.points)
+		default:
+			if s.ranked[i], err = rankMany(v, s.matches[i], weights); err != nil {
+				return err
 			}
 		}
-		s.ranked[i] = rank(s.matches[i], scores)
 	}
 	return nil
+}
+
+// fewMatches is how many matches of a view are sorted one by one: to clear a table for all documents of
+// a segment takes longer.
+const fewMatches = 512
+
+// rankFew sorts few documents.
+func rankFew(v *View, docs Set, n int, weights []weight) (out ranked, err error) {
+	sets := make([]Set, len(weights))
+	for i, w := range weights {
+		if sets[i], err = w.set(v); err != nil {
+			return out, err
+		}
+	}
+	scored := make([]uint32, 0, n) // the score and the document
+	for doc := range docs.all() {
+		score := uint32(0)
+		for i, set := range sets {
+			if set.Has(doc) {
+				score = min(maxScore, score+uint32(weights[i].points))
+			}
+		}
+		scored = append(scored, score<<16|uint32(doc)) // doc is below MaxDocs
+	}
+	slices.Sort(scored)
+	slices.Reverse(scored)
+	out.docs = make([]uint16, n)
+	for i, s := range scored {
+		out.docs[i] = uint16(s) // the document
+		if score := int(s >> 16); i == 0 || score != out.scores[len(out.scores)-1].score {
+			out.scores = append(out.scores, class{score, i, i})
+		}
+		out.scores[len(out.scores)-1].end = i + 1
+	}
+	return out, nil
+}
+
+// rankMany sorts documents.
+func rankMany(v *View, docs Set, weights []weight) (out ranked, err error) {
+	scores := make([]uint16, v.docs)
+	for _, w := range weights {
+		set, err := w.set(v)
+		if err != nil {
+			return out, err
+		}
+		set = set.clone()
+		set.and(docs)
+		for doc := range set.all() {
+			scores[doc] = min(maxScore, scores[doc]+w.points)
+		}
+	}
+	return rank(docs, scores), nil
 }
 
 // rank sorts documents by counting how many have each score.
@@ -352,9 +411,10 @@ func (s *Search) rarity(set func(*View) (Set, error)) (uint16, error) {
 		if err != nil {
 			return 0, err
 		}
-		dead := v.dead.Count()
-		all += v.docs - dead
-		having += with.Count() - with.countAnd(v.dead)
+		all += v.alive
+		if !v.isNone(with) {
+			having += with.Count() - with.countAnd(v.dead)
+		}
 	}
 	return uint16(bits.Len(uint(all / max(1, having)))), nil // at most 64
 }

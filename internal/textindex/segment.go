@@ -220,6 +220,23 @@ func decodeIDs(page *Page) ([]string, error) {
 	return out, nil
 }
 
+// idAt decodes one id of a page.
+func idAt(page *Page, at int) (string, error) {
+	r := reader{data: page.data}
+	var buf [64]byte
+	id := buf[:0]
+	for i := 0; len(r.data) > 0; i++ {
+		n, rest := r.number(len(id)), r.text()
+		if r.bad {
+			break
+		}
+		if id = append(id[:n], rest...); i == at {
+			return string(id), nil
+		}
+	}
+	return "", damaged("a page of ids")
+}
+
 // entry is an entry of the dictionary.
 type entry struct {
 	key    string

@@ -3,6 +3,7 @@ package textindex
 import (
 	"errors"
 	"maps"
+	"slices"
 	"sort"
 )
 
@@ -11,24 +12,35 @@ import (
 type View struct {
 	*Segment
 	dead    Set // documents that are deleted or that a newer segment has
+	alive   int // the number of others
+	source  Source
 	pages   map[int]*Page
 	missing map[int]struct{}
 	sets    map[string]Set
-	ids     map[int][]string // by page
-	empty   Set              // of all keys that the segment lacks
+	ids     map[int]*pageIDs // by page
+	empty   Set              // of all keys that the segment lacks; nil: not made yet
 }
 
-// NewView returns a view. The header is not needed among the pages, which may be nil.
-func NewView(s *Segment, dead Set, pages map[int]*Page) *View {
-	if pages == nil {
-		pages = map[int]*Page{}
-	}
+// Source has pages that need not be read again. It returns nil for others.
+type Source interface{ Page(n int) *Page }
+
+// NewView returns a view. The source may be nil; it need not have the header.
+func NewView(s *Segment, dead Set, source Source) *View {
 	if dead == nil {
 		dead = newSet(s.docs)
 	}
-	return &View{
-		Segment: s, dead: dead, pages: pages, missing: map[int]struct{}{}, sets: map[string]Set{}, ids: map[int][]string{},
+	return &View{Segment: s, dead: dead, alive: s.docs - dead.Count(), source: source}
+}
+
+// memory is the source of a segment that is not stored.
+type memory []*Page
+
+// Page implements Source.
+func (m memory) Page(n int) *Page {
+	if n >= len(m) {
+		return nil
 	}
+	return m[n]
 }
 
 // InMemory returns a view of the pages that Build returned.
@@ -37,7 +49,7 @@ func InMemory(pages [][]byte) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make(map[int]*Page, len(pages))
+	all := make(memory, len(pages))
 	for i, data := range pages {
 		if all[i], err = Check(data); err != nil {
 			return nil, err
@@ -46,23 +58,26 @@ func InMemory(pages [][]byte) (*View, error) {
 	return NewView(s, nil, all), nil
 }
 
-// Again returns a view of the same segment for another search, with the same pages.
-func (v *View) Again() *View { return NewView(v.Segment, v.dead, maps.Clone(v.pages)) }
+// Again returns a view of the same segment for another search.
+func (v *View) Again() *View {
+	return &View{Segment: v.Segment, dead: v.dead, alive: v.alive, source: v.source}
+}
 
 var errMissing = errors.New("textindex: pages are missing")
 
 // Missing returns the pages that must be added, in order.
 func (v *View) Missing() []int {
-	out := make([]int, 0, len(v.missing))
-	for n := range v.missing {
-		out = append(out, n)
+	if len(v.missing) == 0 {
+		return nil
 	}
-	sort.Ints(out)
-	return out
+	return slices.Sorted(maps.Keys(v.missing))
 }
 
 // AddPage adds a page that was missing.
 func (v *View) AddPage(n int, p *Page) {
+	if v.pages == nil {
+		v.pages = map[int]*Page{}
+	}
 	v.pages[n] = p
 	delete(v.missing, n)
 }
@@ -71,8 +86,36 @@ func (v *View) page(n int) (*Page, error) {
 	if p, ok := v.pages[n]; ok {
 		return p, nil
 	}
+	if v.source != nil {
+		if p := v.source.Page(n); p != nil {
+			v.AddPage(n, p) // the source may forget it
+			return p, nil
+		}
+	}
+	if v.missing == nil {
+		v.missing = map[int]struct{}{}
+	}
 	v.missing[n] = struct{}{}
 	return nil, errMissing
+}
+
+// none returns the set of a key that the segment lacks.
+func (v *View) none() Set {
+	if v.empty == nil {
+		v.empty = newSet(v.docs)
+	}
+	return v.empty
+}
+
+// isNone reports whether a set is that of a key that the segment lacks.
+func (v *View) isNone(s Set) bool { return v.empty != nil && &s[0] == &v.empty[0] }
+
+// keep keeps the set of a key for this search.
+func (v *View) keep(key string, s Set) {
+	if v.sets == nil {
+		v.sets = map[string]Set{}
+	}
+	v.sets[key] = s
 }
 
 // set returns the documents with a key, which is empty if there is none. The caller must not change it.
@@ -84,10 +127,7 @@ func (v *View) set(key string) (Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v.empty == nil {
-		v.empty = newSet(v.docs)
-	}
-	found := v.empty
+	var found Set
 	var failed error
 	err = scan(page, key, func(e entry) bool {
 		if e.key == key {
@@ -98,14 +138,17 @@ func (v *View) set(key string) (Set, error) {
 	if err = errors.Join(err, failed); err != nil {
 		return nil, only(err)
 	}
-	v.sets[key] = found
+	if found == nil {
+		found = v.none()
+	}
+	v.keep(key, found)
 	return found, nil
 }
 
 // lacks reports whether the segment is known to lack a key.
 func (v *View) lacks(key string) bool {
 	s, known := v.sets[key]
-	return known && &s[0] == &v.empty[0]
+	return known && v.isNone(s)
 }
 
 // only returns errMissing itself, which callers compare.
@@ -144,30 +187,33 @@ func (v *View) dataOf(e *entry) ([]byte, error) {
 	return data, nil
 }
 
-// withPrefix returns the documents with a word that has the prefix.
+// prefixKey is the key under which a view keeps the documents with a word that has the prefix.
+func prefixKey(prefixes kind, prefix string) string { return prefixes.key(prefix) + "*" }
+
+// withPrefix returns the documents with a word that has the prefix. The caller must not change it.
 func (v *View) withPrefix(words, prefixes kind, prefix string) (Set, error) {
-	memo := prefixes.key(prefix) + "*"
+	memo := prefixKey(prefixes, prefix)
 	if s, ok := v.sets[memo]; ok {
 		return s, nil
 	}
 	// The first prefix that continues this one is the one that all of its words share.
-	out, first := newSet(v.docs), true
-	err := v.walk(prefixes.key(prefix), func(e *entry) (bool, error) {
-		s, err := v.setOf(e)
-		if err == nil {
-			out, first = s, false
-		}
+	var out Set
+	err := v.walk(prefixes.key(prefix), func(e *entry) (_ bool, err error) {
+		out, err = v.setOf(e)
 		return false, err
 	})
-	if err == nil && first { // few words have it
+	if err == nil && out == nil { // few words have it
 		missing := false
 		err = v.walk(words.key(prefix), func(e *entry) (bool, error) {
 			s, err := v.setOf(e)
 			switch {
-			case err == nil:
-				out.or(s)
 			case errors.Is(err, errMissing): // look for the others
 				missing, err = true, nil
+			case err != nil:
+			case out == nil:
+				out = s
+			default:
+				out.or(s)
 			}
 			return true, err
 		})
@@ -178,7 +224,10 @@ func (v *View) withPrefix(words, prefixes kind, prefix string) (Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.sets[memo] = out
+	if out == nil {
+		out = v.none()
+	}
+	v.keep(memo, out)
 	return out, nil
 }
 
@@ -207,31 +256,62 @@ func (v *View) walk(prefix string, fn func(*entry) (bool, error)) error {
 	return nil
 }
 
+// pageIDs are the ids of a page.
+type pageIDs struct {
+	all   []string // nil: only few were needed so far
+	asked int
+}
+
+// fewIDs is how many ids of a page are looked up one by one before all are decoded.
+const fewIDs = 3
+
 // id returns the id of a document.
 func (v *View) id(doc int) (string, error) {
-	list, err := v.idsOf(v.idPage(doc))
+	n, at := v.idPage(doc), doc%perPage
+	known := v.ids[n]
+	if known == nil {
+		known = v.keepIDs(n)
+	}
+	if known.asked++; known.all == nil && known.asked <= fewIDs {
+		page, err := v.page(n)
+		if err != nil {
+			return "", err
+		}
+		return idAt(page, at)
+	}
+	list, err := v.idsOf(n)
 	if err != nil {
 		return "", err
 	}
-	if doc%perPage >= len(list) {
+	if at >= len(list) {
 		return "", damaged("a page of ids")
 	}
-	return list[doc%perPage], nil
+	return list[at], nil
 }
 
+func (v *View) keepIDs(n int) *pageIDs {
+	if v.ids == nil {
+		v.ids = map[int]*pageIDs{}
+	}
+	v.ids[n] = &pageIDs{}
+	return v.ids[n]
+}
+
+// idsOf returns all ids of a page.
 func (v *View) idsOf(n int) ([]string, error) {
-	if list, ok := v.ids[n]; ok {
-		return list, nil
+	known := v.ids[n]
+	if known == nil {
+		known = v.keepIDs(n)
+	}
+	if known.all != nil {
+		return known.all, nil
 	}
 	page, err := v.page(n)
 	if err != nil {
 		return nil, err
 	}
-	list, err := decodeIDs(page)
-	if err == nil {
-		v.ids[n] = list
-	}
-	return list, err
+	known.all, err = decodeIDs(page)
+	return known.all, err
 }
 
 // before returns the number of documents whose ids are less than id.
@@ -289,7 +369,7 @@ func (v *View) Mask(ids []string) (changed, done bool, err error) {
 		}
 	}
 	if done {
-		v.dead = dead
+		v.dead, v.alive = dead, v.docs-dead.Count()
 	}
 	return changed, done, nil
 }
