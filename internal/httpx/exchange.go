@@ -101,9 +101,9 @@ func RequestID(ctx context.Context) string {
 // recorder records the response for metrics and the log.
 type recorder struct {
 	http.ResponseWriter
-	account *budget.Account // of the request
-	status  int             // 0: nothing was written yet
-	bytes   int64
+	x      *exchange // that the recorder is part of
+	status int       // 0: nothing was written yet
+	bytes  int64
 	// takeOver, if set, takes over the connection for a stream; see Router.Stream.
 	takeOver func() *takenConn
 }
@@ -125,7 +125,10 @@ func (r *recorder) Write(p []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
-	r.account.Settle()
+	r.x.account.Settle()
+	if len(p) >= gatherFrom && r.bytes == 0 {
+		r.x.gather(len(p))
+	}
 	n, err := r.ResponseWriter.Write(p)
 	r.bytes += int64(n)
 	return n, err

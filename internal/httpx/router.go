@@ -213,7 +213,7 @@ func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		request: r, router: rt, trusted: rt.trusted, metadata: rt.metadata,
 	}
 	x.rec.ResponseWriter = w
-	x.rec.account, x.account.Pool = &x.account, rt.memory
+	x.rec.x, x.account.Pool = x, rt.memory
 	x.id[0] = rt.ids.next(r.Header["X-Request-Id"])
 	setHeaders(w.Header(), x)
 	if rt.hsts {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -412,18 +413,27 @@ func (v *visit) send(status int, t *template.Template, data any) error {
 	}
 	// Secrets are not compressed together with text that others may choose (BREACH).
 	if v.secret || b.Len() < 1<<10 || !takesGzip(v.r) {
-		v.w.WriteHeader(status)
-		_, _ = v.w.Write(b.Bytes()) // an error means that the browser is gone
+		v.respond(status, b.Bytes())
 		return nil
 	}
 	h.Set("Content-Encoding", "gzip")
-	v.w.WriteHeader(status)
+	packed, _ := buffers.Get().(*bytes.Buffer)
+	packed.Reset()
+	defer buffers.Put(packed)
 	z, _ := compressors.Get().(*gzip.Writer)
 	defer compressors.Put(z)
-	z.Reset(v.w)
-	_, _ = z.Write(b.Bytes())
+	z.Reset(packed)
+	_, _ = z.Write(b.Bytes()) // a buffer takes everything
 	_ = z.Close()
+	v.respond(status, packed.Bytes())
 	return nil
+}
+
+// respond sends a whole body.
+func (v *visit) respond(status int, body []byte) {
+	v.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	v.w.WriteHeader(status)
+	_, _ = v.w.Write(body) // an error means that the browser is gone
 }
 
 // pageHeaders sets the headers of every page. to is an additional target of forms.
