@@ -13,7 +13,15 @@ import (
 type hotPath struct {
 	name string
 	rate func(ctx context.Context, set settings) (float64, error)
-	pid  int // of the server; 0: none
+
+	server *process // nil: none
+}
+
+func (p hotPath) pid() int {
+	if p.server == nil {
+		return 0
+	}
+	return p.server.Cmd.Process.Pid
 }
 
 // hotPaths returns the hot paths of a server with proposals, in the same order for every server.
@@ -34,7 +42,7 @@ func (w *taskWorld) hotPaths(set settings) ([]hotPath, error) {
 		out = append(out, paths...)
 	}
 	for i := range out {
-		out[i].pid = w.Cmd.Process.Pid
+		out[i].server = w.process
 	}
 	return out, nil
 }

@@ -45,7 +45,7 @@ func runVersus(ctx context.Context, set settings) error {
 	var all []comparison
 	if (set.only == "" || set.only == "auth") && baseKeys != "" {
 		// A known key is not looked up, so the engine does not matter.
-		found, err := versus(ctx, set, "-", []hotPath{keyPath(baseKeys)}, []hotPath{keyPath("")})
+		found, err := versus(ctx, set, "-", []hotPath{keyPath(baseKeys)}, []hotPath{keyPath("")}, func() error { return nil })
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,10 @@ func reportVersus(set settings, all []comparison) error {
 
 // versusEngine runs both servers, each on its own store with the same rows.
 func versusEngine(ctx context.Context, set settings, engine, base, program string) ([]comparison, error) {
-	var sides [2][]hotPath
+	var (
+		sides  [2][]hotPath
+		worlds [2]*taskWorld
+	)
 	for i, p := range []string{base, program} {
 		data, cleanup, err := newData(ctx, engine)
 		if err != nil {
@@ -103,25 +106,41 @@ func versusEngine(ctx context.Context, set settings, engine, base, program strin
 		if sides[i], err = w.hotPaths(set); err != nil {
 			return nil, err
 		}
+		worlds[i] = w
 	}
-	return versus(ctx, set, engine, sides[0], sides[1])
+	renew := func() error {
+		for _, w := range worlds {
+			if err := errors.Join(w.restart(ctx), w.settle(ctx)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return versus(ctx, set, engine, sides[0], sides[1], renew)
 }
 
-// versus measures every path of both sides in turn, round by round.
-func versus(ctx context.Context, set settings, engine string, base, now []hotPath) ([]comparison, error) {
+// versus measures every path of both sides in turn, round by round. Between two rounds it calls
+// renew: two processes of one program differ by up to a tenth, for as long as they run, so each round
+// has its own.
+func versus(ctx context.Context, set settings, engine string, base, now []hotPath, renew func() error) ([]comparison, error) {
 	rates, costs := make([][2][]float64, len(now)), make([][2][]float64, len(now))
 	for round := range set.rounds {
 		progress("%s: round %d of %d", engine, round+1, set.rounds)
+		if round > 0 {
+			if err := renew(); err != nil {
+				return nil, err
+			}
+		}
 		for i := range now {
 			for turn := range 2 {
 				side := (round + i + turn) % 2
 				path := [2][]hotPath{base, now}[side][i]
-				spent := cpuTicks(path.pid)
+				spent := cpuTicks(path.pid())
 				rate, err := path.rate(ctx, set)
 				// What a server does later, such as to merge parts of the text index, belongs to the cost of
 				// this path and not to the next measurement.
-				idle(ctx, path.pid)
-				spent = cpuTicks(path.pid) - spent
+				idle(ctx, path.pid())
+				spent = cpuTicks(path.pid()) - spent
 				if err == nil && rate <= 0 {
 					err = fmt.Errorf("nothing was done in %s", set.duration)
 				}

@@ -11,7 +11,7 @@ import (
 )
 
 // TestVersus checks that both sides are measured in every round, that they alternate in going
-// first, and how their rates are compared.
+// first with new servers, and how their rates are compared.
 func TestVersus(t *testing.T) {
 	t.Parallel()
 	var order []string
@@ -23,12 +23,16 @@ func TestVersus(t *testing.T) {
 			return rates[n-1], nil
 		}}}
 	}
+	renew := func() error {
+		order = append(order, "renew")
+		return nil
+	}
 	got, err := versus(t.Context(), settings{rounds: 4}, "sqlite",
-		side("base", 100, 200, 100, 100), side("now", 90, 180, 200, 94))
+		side("base", 100, 200, 100, 100), side("now", 90, 180, 200, 94), renew)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "base now now base base now now base"; strings.Join(order, " ") != want {
+	if want := "base now renew now base renew base now renew now base"; strings.Join(order, " ") != want {
 		t.Errorf("the order is %q; want %q", order, want)
 	}
 	want := []comparison{{

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/parley-dev/parley/internal/servertest"
 )
@@ -28,6 +29,7 @@ type world struct {
 	engine  string
 	program string
 	data    []string
+	args    []string // of the server
 	keys    []string
 	rng     *rand.Rand
 	refs    int    // number of different bodies so far
@@ -60,18 +62,33 @@ func newWorld(ctx context.Context, engine, program string, data []string, more .
 	if err != nil {
 		return nil, err
 	}
-	args := slices.Concat([]string{"serve", "--listen", "127.0.0.1:0"}, flags, profile, more, data)
-	p, err := startServer(ctx, nil, "/readyz", program, args...)
+	args := slices.Concat(flags, profile, more, data)
+	p, err := startServer(ctx, nil, "/readyz", program, slices.Concat([]string{"serve", "--listen=127.0.0.1:0"}, args)...)
 	if err != nil {
 		return nil, err
 	}
 	profiles.add(p.addr, engine, debug)
-	w := &world{process: p, engine: engine, program: program, data: data, rng: rand.New(rand.NewPCG(1, 2))}
+	w := &world{
+		process: p, engine: engine, program: program, data: data, args: args, rng: rand.New(rand.NewPCG(1, 2)),
+	}
 	if err := w.prepare(ctx); err != nil {
 		w.Kill()
 		return nil, err
 	}
 	return w, nil
+}
+
+// restart replaces the server by a new process with the same address and store.
+func (w *world) restart(ctx context.Context) error {
+	if err := w.Stop(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stop the server: %w", err)
+	}
+	p, err := startServer(ctx, nil, "/readyz", w.program, slices.Concat([]string{"serve", "--listen=" + w.addr}, w.args)...)
+	if err != nil {
+		return err
+	}
+	*w.process = *p
+	return nil
 }
 
 // seeded starts a server on a new store with so many proposals. cleanup ends both.
