@@ -64,7 +64,7 @@ type process struct {
 // startServer starts a server that prints its URL, and waits until it is ready.
 func startServer(ctx context.Context, in io.Reader, ready, program string, args ...string) (*process, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Stdin = in
+	cmd.Stdin, cmd.Env = in, servertest.Environ()
 	p, err := servertest.Start(cmd, ready)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ var profiles profiler
 
 type profiler struct {
 	dir     string             // where to save; empty: nowhere
-	side    string             // names the servers that start, beside the engine
+	side    string             // of a comparison, for servers that start from now on: base, or empty
 	servers map[string]profile // by the address of the server
 }
 

@@ -110,18 +110,24 @@ func versusEngine(ctx context.Context, set settings, engine, base, program strin
 	}
 	renew := func() error {
 		for _, w := range worlds {
-			if err := errors.Join(w.restart(ctx), w.settle(ctx)); err != nil {
+			if err := w.restart(ctx); err != nil {
 				return err
 			}
+			if err := w.settle(ctx); err != nil {
+				return err
+			}
+		}
+		for _, w := range worlds { // what a server does when it has started is not measured
+			idle(ctx, w.Cmd.Process.Pid)
 		}
 		return nil
 	}
 	return versus(ctx, set, engine, sides[0], sides[1], renew)
 }
 
-// versus measures every path of both sides in turn, round by round. Between two rounds it calls
-// renew: two processes of one program differ by up to a tenth, for as long as they run, so each round
-// has its own.
+// versus measures every path of both sides in turn, round by round. Before each further round it calls
+// renew for new servers, because two processes of one program differ by up to a tenth for as long as
+// they run.
 func versus(ctx context.Context, set settings, engine string, base, now []hotPath, renew func() error) ([]comparison, error) {
 	rates, costs := make([][2][]float64, len(now)), make([][2][]float64, len(now))
 	for round := range set.rounds {

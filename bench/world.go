@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/parley-dev/parley/internal/servertest"
 )
@@ -83,12 +84,18 @@ func (w *world) restart(ctx context.Context) error {
 	if err := w.Stop(syscall.SIGTERM); err != nil {
 		return fmt.Errorf("stop the server: %w", err)
 	}
-	p, err := startServer(ctx, nil, "/readyz", w.program, slices.Concat([]string{"serve", "--listen=" + w.addr}, w.args)...)
-	if err != nil {
-		return err
+	for tries := 1; ; tries++ {
+		p, err := startServer(ctx, nil, "/readyz", w.program, slices.Concat([]string{"serve", "--listen=" + w.addr}, w.args)...)
+		if err == nil {
+			*w.process = *p
+			return nil
+		}
+		// A connection of another process may use the port for a while.
+		if tries == 10 || !strings.Contains(err.Error(), syscall.EADDRINUSE.Error()) {
+			return err
+		}
+		time.Sleep(time.Second)
 	}
-	*w.process = *p
-	return nil
 }
 
 // seeded starts a server on a new store with so many proposals. cleanup ends both.

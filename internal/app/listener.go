@@ -286,8 +286,8 @@ type guarded struct {
 	used  atomic.Bool
 	quiet atomic.Int64 // end of the last request, in ns
 
-	header   header   // being read
-	response response // being written
+	header    header    // being read
+	gathering gathering // being written
 }
 
 // The parts of a connection's state. The lower half counts the requests that are being served.

@@ -27,8 +27,10 @@ func ClientClosed(ctx context.Context) bool {
 
 type connKey struct{}
 
-// WithConn lets Received find the connection of a request. Use it as the ConnContext of a server
-// with TCP connections.
+// WithConn lets this package find the connection of a request. Use it as the ConnContext of a server
+// with TCP connections. A connection may also have two methods: Gather(body int) announces a
+// response of HTTP/1 without TLS whose body of that size follows at once, and Keep() a stream that
+// takes over the connection.
 func WithConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }

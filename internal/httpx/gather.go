@@ -5,13 +5,14 @@ import (
 	"strconv"
 )
 
-// gatherFrom is the size of a body whose response net/http may send in more than one write: it
-// buffers 4 KiB of the header and the body together.
+// gatherFrom is the size from which a body is announced: net/http buffers 4 KiB of the header and
+// the body together, and no header of Parley has 2 KiB. If one did, the response would take two
+// writes.
 const gatherFrom = 2 << 10
 
 // gather asks the connection to send the header of the response and a body of n bytes in one write.
 // Each write costs a system call, and may wake the client once more. The body must follow at once
-// and be complete.
+// and be complete, and the handler must not have changed its Content-Length since WriteHeader.
 func (x *exchange) gather(n int) {
 	r := x.request
 	if r.ProtoMajor != 1 || r.TLS != nil || r.Method == http.MethodHead ||

@@ -45,9 +45,12 @@ func (x *searchIndex) load(ctx context.Context, r reader, org string, views []*t
 	return x.loadOnce(ctx, r, org, views, ids, func(key pageKey, page *textindex.Page) { x.pages.Set(key, page) })
 }
 
-// loadAll reads all pages of segments.
+// loadAll reads all pages of segments from the store, not from memory: damage must show, and pages of
+// segments that are about to be replaced need not be kept.
 func (x *searchIndex) loadAll(ctx context.Context, r reader, org string, s *searchState) error {
 	for i, v := range s.views {
+		v = textindex.NewView(v.Segment, v.Dead(), nil)
+		s.views[i] = v
 		n := 0
 		if _, err := one(ctx, r, []any{&n}, `SELECT count(*) FROM search_pages WHERE org_id = $1 AND segment = $2`, org,
 			s.ids[i]); err != nil {

@@ -35,7 +35,11 @@ func BenchmarkSearch(b *testing.B) {
 		{Words: []string{"w3", "w5"}, Prefix: "w7"}, {Words: []string{"ref5000"}},
 	} {
 		q.Order, q.Hidden = ByRelevance, [2]string{"status:0", "by:2"}
-		b.Run(strings.Join(append(q.Words, q.Prefix+"*"), "+"), func(b *testing.B) {
+		name := strings.Join(q.Words, "+")
+		if q.Prefix != "" {
+			name += "+" + q.Prefix + "*"
+		}
+		b.Run(strings.TrimPrefix(name, "+"), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				fresh := make([]*View, len(views))

@@ -317,7 +317,7 @@ func (h *head) want(ids int) {
 	pages := 0
 	for i, last := 0, -1; i < min(ids, len(h.docs)) && pages < maxAhead; i++ {
 		if n := h.idPage(int(h.docs[i])); n != last {
-			_, _ = h.page(n) // records that it is missing
+			_, _ = h.page(n) // if it is missing, that is recorded
 			last = n
 			pages++
 		}

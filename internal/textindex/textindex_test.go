@@ -20,8 +20,12 @@ type tb interface {
 	Fatal(args ...any)
 }
 
-// storage has the pages of segments, of which a search reads only those that it asks for.
-type storage struct{ segments []*stored }
+// storage has the pages of segments, of which a search reads only those that it asks for. Its views
+// have a source that keeps some pages at random, and may forget each one, if kept is not nil.
+type storage struct {
+	segments []*stored
+	kept     *rand.Rand
+}
 
 type stored struct {
 	pages [][]byte
@@ -42,9 +46,28 @@ func (s *storage) views(t tb) (out []*View) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, NewView(h, seg.dead.clone(), nil))
+		var source Source
+		if s.kept != nil {
+			source = forgetful{t, seg.pages, s.kept}
+		}
+		out = append(out, NewView(h, seg.dead.clone(), source))
 	}
 	return out
+}
+
+// forgetful is a source that has each page now and then.
+type forgetful struct {
+	t     tb
+	pages [][]byte
+	rnd   *rand.Rand
+}
+
+// Page implements Source.
+func (f forgetful) Page(n int) *Page {
+	if f.rnd.IntN(2) == 0 {
+		return nil
+	}
+	return checked(f.t, f.pages[n])
 }
 
 func checked(t tb, data []byte) *Page {
@@ -219,6 +242,9 @@ func TestIndexFindsWhatAModelFinds(t *testing.T) {
 		s, m := &storage{}, model{}
 		seed := rapid.Uint64().Draw(t, "seed")
 		rnd := rand.New(rand.NewPCG(seed, 1))
+		if rapid.Bool().Draw(t, "kept") {
+			s.kept = rand.New(rand.NewPCG(seed, 2))
+		}
 		words := rapid.SampledFrom([]int{3, 30, 1000}).Draw(t, "words")
 		for range rapid.IntRange(1, 8).Draw(t, "steps") {
 			var docs []Doc

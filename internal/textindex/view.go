@@ -7,8 +7,9 @@ import (
 	"sort"
 )
 
-// View is a segment with the pages that were read of it so far. A function that lacks a page records it,
-// and returns errMissing; the caller reads all pages that are missing and tries again.
+// View is a segment with the pages that were read of it so far. A function that lacks a page takes it
+// from the source. If that has none, it records that the page is missing and returns errMissing; the
+// caller reads all pages that are missing and tries again.
 type View struct {
 	*Segment
 	dead    Set // documents that are deleted or that a newer segment has
@@ -73,7 +74,7 @@ func (v *View) Missing() []int {
 	return slices.Sorted(maps.Keys(v.missing))
 }
 
-// AddPage adds a page that was missing.
+// AddPage adds a page.
 func (v *View) AddPage(n int, p *Page) {
 	if v.pages == nil {
 		v.pages = map[int]*Page{}
@@ -262,21 +263,20 @@ type pageIDs struct {
 	asked int
 }
 
-// fewIDs is how many ids of a page are looked up one by one before all are decoded.
+// fewIDs is how many ids of a page are looked up one by one before all are decoded, which takes as long
+// as some three look-ups; see BenchmarkSearch.
 const fewIDs = 3
 
 // id returns the id of a document.
 func (v *View) id(doc int) (string, error) {
 	n, at := v.idPage(doc), doc%perPage
-	known := v.ids[n]
-	if known == nil {
-		known = v.keepIDs(n)
-	}
-	if known.asked++; known.all == nil && known.asked <= fewIDs {
+	known := v.knownIDs(n)
+	if known.all == nil && known.asked < fewIDs {
 		page, err := v.page(n)
 		if err != nil {
 			return "", err
 		}
+		known.asked++
 		return idAt(page, at)
 	}
 	list, err := v.idsOf(n)
@@ -289,20 +289,22 @@ func (v *View) id(doc int) (string, error) {
 	return list[at], nil
 }
 
-func (v *View) keepIDs(n int) *pageIDs {
-	if v.ids == nil {
-		v.ids = map[int]*pageIDs{}
+// knownIDs returns what is known of the ids of a page.
+func (v *View) knownIDs(n int) *pageIDs {
+	known := v.ids[n]
+	if known == nil {
+		known = &pageIDs{}
+		if v.ids == nil {
+			v.ids = map[int]*pageIDs{}
+		}
+		v.ids[n] = known
 	}
-	v.ids[n] = &pageIDs{}
-	return v.ids[n]
+	return known
 }
 
 // idsOf returns all ids of a page.
 func (v *View) idsOf(n int) ([]string, error) {
-	known := v.ids[n]
-	if known == nil {
-		known = v.keepIDs(n)
-	}
+	known := v.knownIDs(n)
 	if known.all != nil {
 		return known.all, nil
 	}
@@ -380,6 +382,6 @@ func (v *View) Dead() Set { return v.dead }
 // AskAll asks for all pages of a segment with so many pages, except the header.
 func (v *View) AskAll(pages int) {
 	for n := 1; n < pages; n++ {
-		_, _ = v.page(n) // records that it is missing
+		_, _ = v.page(n) // if it is missing, that is recorded
 	}
 }

@@ -45,7 +45,7 @@ func (v *visit) live() bool { return v.r.Header.Get(liveHeader) != "" }
 // readHead notes the last event before a page is read: the page follows the org from there on, so
 // that it misses nothing and requests nothing twice.
 func (v *visit) readHead() error {
-	if v.r.Method != http.MethodGet || v.live() || v.r.Header.Get("HX-Request") != "" {
+	if v.r.Method == http.MethodPost || v.live() || v.r.Header.Get("HX-Request") != "" {
 		return nil
 	}
 	a, err := v.access(identity.ReadEvents)
@@ -63,7 +63,7 @@ type liveView struct {
 
 // liveView returns nil for a page that cannot be requested again, such as the response to a form.
 func (v *visit) liveView(status int) *liveView {
-	if v.r.Method != http.MethodGet || status != http.StatusOK {
+	if v.r.Method == http.MethodPost || status != http.StatusOK {
 		return nil
 	}
 	return &liveView{Stream: v.base() + livePath, After: v.head}
