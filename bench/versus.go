@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,7 +28,7 @@ type comparison struct {
 	Q3      float64 `json:"ratio_q3"`
 	CPU     float64 `json:"cpu_ratio,omitempty"` // processor time per request: the base's divided by this one's
 	Rounds  int     `json:"rounds"`
-	Verdict string  `json:"verdict"` // ok, MISS, or MISS? if the rounds differ too much to tell
+	Verdict string  `json:"verdict"` // ok, MISS, MISS? if the rounds differ too much to tell, or "base fails"
 }
 
 // runVersus compares this revision with set.base.
@@ -127,7 +128,8 @@ func versusEngine(ctx context.Context, set settings, engine, base, program strin
 
 // versus measures every path of both sides in turn, round by round. Before each further round it calls
 // renew for new servers, because two processes of one program differ by up to a tenth for as long as
-// they run.
+// they run. A round in which the base fails does not count for that path: an older revision may refuse
+// what this one can do.
 func versus(ctx context.Context, set settings, engine string, base, now []hotPath, renew func() error) ([]comparison, error) {
 	rates, costs := make([][2][]float64, len(now)), make([][2][]float64, len(now))
 	for round := range set.rounds {
@@ -138,24 +140,22 @@ func versus(ctx context.Context, set settings, engine string, base, now []hotPat
 			}
 		}
 		for i := range now {
+			var rate, cost [2]float64
+			var failed [2]error
 			for turn := range 2 {
 				side := (round + i + turn) % 2
-				path := [2][]hotPath{base, now}[side][i]
-				spent := cpuTicks(path.pid())
-				rate, err := path.rate(ctx, set)
-				// What a server does later, such as to merge parts of the text index, belongs to the cost of
-				// this path and not to the next measurement.
-				idle(ctx, path.pid())
-				spent = cpuTicks(path.pid()) - spent
-				if err == nil && rate <= 0 {
-					err = fmt.Errorf("nothing was done in %s", set.duration)
-				}
-				if err != nil {
-					name := [2]string{"the base", "this revision"}[side]
-					return nil, fmt.Errorf("%s of %s: %w", now[i].name, name, err)
-				}
-				rates[i][side] = append(rates[i][side], rate)
-				costs[i][side] = append(costs[i][side], spent/rate)
+				rate[side], cost[side], failed[side] = measure(ctx, set, [2][]hotPath{base, now}[side][i])
+			}
+			if err := cmp.Or(failed[1], ctx.Err()); err != nil {
+				return nil, fmt.Errorf("%s of this revision: %w", now[i].name, err)
+			}
+			if failed[0] != nil {
+				progress("%s: %s of the base, which does not count: %v", engine, now[i].name, failed[0])
+				continue
+			}
+			for side := range 2 {
+				rates[i][side] = append(rates[i][side], rate[side])
+				costs[i][side] = append(costs[i][side], cost[side])
 			}
 		}
 	}
@@ -163,6 +163,9 @@ func versus(ctx context.Context, set settings, engine string, base, now []hotPat
 	for i, r := range rates {
 		out[i] = compareRounds(r[0], r[1])
 		out[i].Engine, out[i].Name = engine, now[i].name
+		if len(costs[i][1]) == 0 {
+			continue
+		}
 		if cost := median(costs[i][1]); cost > 0 {
 			out[i].CPU = median(costs[i][0]) / cost
 		}
@@ -170,8 +173,24 @@ func versus(ctx context.Context, set settings, engine string, base, now []hotPat
 	return out, nil
 }
 
+// measure returns the rate of a path and the processor time per request. What a server does later, such as
+// to merge parts of the text index, belongs to the cost of this path and not to the next measurement.
+func measure(ctx context.Context, set settings, path hotPath) (rate, cost float64, err error) {
+	spent := cpuTicks(path.pid())
+	rate, err = path.rate(ctx, set)
+	idle(ctx, path.pid())
+	spent = cpuTicks(path.pid()) - spent
+	if err == nil && rate <= 0 {
+		err = fmt.Errorf("nothing was done in %s", set.duration)
+	}
+	return rate, spent / rate, err
+}
+
 // compareRounds compares two sides round by round.
 func compareRounds(base, now []float64) comparison {
+	if len(now) == 0 {
+		return comparison{Verdict: "base fails"}
+	}
 	ratios := make([]float64, len(now))
 	for i := range now {
 		ratios[i] = now[i] / base[i]

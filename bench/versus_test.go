@@ -43,6 +43,34 @@ func TestVersus(t *testing.T) {
 	}
 }
 
+// A round in which the base fails does not count. One in which this revision fails ends the comparison.
+func TestVersusFailures(t *testing.T) {
+	t.Parallel()
+	side := func(rates ...float64) []hotPath {
+		n := 0
+		return []hotPath{{name: "path", rate: func(context.Context, settings) (float64, error) {
+			n++
+			return rates[n-1], nil // none: an error
+		}}}
+	}
+	renew := func() error { return nil }
+	got, err := versus(t.Context(), settings{rounds: 3}, "sqlite", side(100, 0, 100), side(110, 500, 110), renew)
+	want := []comparison{{
+		Engine: "sqlite", Name: "path", Base: 100, Rate: 110, Ratio: 1.1, Q1: 1.1, Q3: 1.1, Rounds: 2, Verdict: "ok",
+	}}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	got, err = versus(t.Context(), settings{rounds: 2}, "sqlite", side(0, 0), side(110, 110), renew)
+	want = []comparison{{Engine: "sqlite", Name: "path", Verdict: "base fails"}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	if got, err = versus(t.Context(), settings{rounds: 2}, "sqlite", side(100, 100), side(110, 0), renew); err == nil {
+		t.Error("this revision failed, and the result is", got)
+	}
+}
+
 // The verdict is certain if a path is slower in nearly all rounds.
 func TestVersusVerdict(t *testing.T) {
 	t.Parallel()
