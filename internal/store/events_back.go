@@ -62,7 +62,7 @@ func (s *backScan) highest() int64 { return min(s.page.First+maxPacked-2, s.head
 // window reads the packs with events before page.First, down to a number, which can be in the
 // middle of a pack.
 func (s *backScan) window(ctx context.Context, to int64) error {
-	return s.add(ctx, to, `SELECT last_seq, n, `+s.d.packText+` FROM events
+	return s.add(ctx, to, `SELECT last_seq, n, data FROM events
 		WHERE org_id = $1 AND last_seq >= $2 AND last_seq <= $3
 			AND (CAST($4 AS BIGINT) = 0 OR types & CAST($4 AS BIGINT) <> 0)
 		ORDER BY last_seq DESC`, s.org, to, s.highest(), int64(s.q.Types))
@@ -70,7 +70,7 @@ func (s *backScan) window(ctx context.Context, to int64) error {
 
 // indexed reads the packs with the subject, down to the oldest that is kept.
 func (s *backScan) indexed(ctx context.Context) error {
-	return s.add(ctx, s.head.kept, `SELECT e.last_seq, e.n, `+s.d.packText+` FROM event_subjects s
+	return s.add(ctx, s.head.kept, `SELECT e.last_seq, e.n, e.data FROM event_subjects s
 			JOIN events e ON e.org_id = s.org_id AND e.last_seq = s.last_seq
 		WHERE s.org_id = $1 AND s.subject = $2 AND s.last_seq >= $3 AND s.last_seq <= $4
 		ORDER BY s.last_seq DESC`, s.org, s.q.Subject, s.head.kept, min(s.highest(), s.head.indexed))
@@ -82,7 +82,7 @@ func (s *backScan) add(ctx context.Context, to int64, query string, args ...any)
 	read := 0
 	err := each(ctx, s.eng, func(r rows) error {
 		var p storedPack
-		if err := r.Scan(&p.last, &p.n, &p.data); err != nil {
+		if err := s.d.scanPack(r, &p); err != nil {
 			return err
 		}
 		read++

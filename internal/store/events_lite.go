@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/klauspost/compress/s2"
 )
@@ -78,9 +79,27 @@ func expandPack(data []byte) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("a stored pack of events is damaged: %w", err)
 	}
-	text, err := s2.Decode(nil, data)
+	buf, _ := packTexts.Get().(*[]byte)
+	defer packTexts.Put(buf)
+	text, err := s2.Decode(*buf, data)
 	if err != nil {
 		return "", fmt.Errorf("a stored pack of events is damaged: %w", err)
 	}
+	if len(text) <= maxPackerBuffer {
+		*buf = text
+	}
 	return string(text), nil
+}
+
+// packTexts are buffers of expandPack.
+var packTexts = sync.Pool{New: func() any { return new([]byte) }}
+
+// scanCompressed implements scanPack.
+func scanCompressed(r rows, p *storedPack) error {
+	var stored []byte
+	err := r.Scan(&p.last, &p.n, &stored)
+	if err == nil {
+		p.data, err = expandPack(stored)
+	}
+	return err
 }

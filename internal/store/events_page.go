@@ -107,7 +107,7 @@ func (s *scan) read(ctx context.Context, h head) error {
 // window reads the packs with events after page.Last, up to a number. That number can be in the
 // middle of a pack, which then ends less than maxPacked numbers later.
 func (s *scan) window(ctx context.Context, to, head int64) error {
-	return s.add(ctx, to, `SELECT last_seq, n, `+s.d.packText+` FROM events
+	return s.add(ctx, to, `SELECT last_seq, n, data FROM events
 		WHERE org_id = $1 AND last_seq > $2 AND last_seq <= $3
 			AND (CAST($4 AS BIGINT) = 0 OR types & CAST($4 AS BIGINT) <> 0)
 		ORDER BY last_seq`, s.org, s.page.Last, min(to+maxPacked-1, head), int64(s.q.Types))
@@ -115,7 +115,7 @@ func (s *scan) window(ctx context.Context, to, head int64) error {
 
 // indexed reads the packs with the subject, up to the number where the index ends.
 func (s *scan) indexed(ctx context.Context, to int64) error {
-	return s.add(ctx, to, `SELECT e.last_seq, e.n, `+s.d.packText+` FROM event_subjects s
+	return s.add(ctx, to, `SELECT e.last_seq, e.n, e.data FROM event_subjects s
 			JOIN events e ON e.org_id = s.org_id AND e.last_seq = s.last_seq
 		WHERE s.org_id = $1 AND s.subject = $2 AND s.last_seq > $3 AND s.last_seq <= $4
 		ORDER BY s.last_seq`, s.org, s.q.Subject, s.page.Last, to)
@@ -127,7 +127,7 @@ func (s *scan) add(ctx context.Context, to int64, query string, args ...any) err
 	read := 0
 	err := each(ctx, s.eng, func(r rows) error {
 		var p storedPack
-		if err := r.Scan(&p.last, &p.n, &p.data); err != nil {
+		if err := s.d.scanPack(r, &p); err != nil {
 			return err
 		}
 		s.gap = s.gap || read == 0 && p.last-p.n > s.page.Last

@@ -52,7 +52,7 @@ func TestFirstSinceBesideExpiry(t *testing.T) {
 		if _, err := s.Events().Head(t.Context(), "acme"); err != nil { // numbers them
 			t.Fatal(err)
 		}
-		b := &between{engine: s.eng, text: s.d.packText + " FROM event"}
+		b := &between{engine: s.eng, text: "data FROM event"}
 		b.run = func() {
 			ev := Events{&db{eng: b.engine, d: s.d, now: s.now}}
 			if n, err := ev.Expire(t.Context(), at.Add(time.Minute)); n != 2 || err != nil {

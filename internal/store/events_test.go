@@ -239,7 +239,7 @@ func TestEventsAreDeletedWhileAPageIsRead(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			b := &between{engine: s.eng, text: s.d.packText + " FROM event", run: func() {
+			b := &between{engine: s.eng, text: "data FROM event", run: func() {
 				if err := s.Events().Append(t.Context(), noted(org, "agent:a")); err != nil {
 					t.Error(err)
 				}
