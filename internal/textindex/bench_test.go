@@ -31,8 +31,12 @@ func BenchmarkSearch(b *testing.B) {
 		views = append(views, v)
 	}
 	for _, q := range []Query{
-		{Prefix: "ref299999"}, {Prefix: "all"}, {Prefix: "w"}, {Prefix: "w17"},
-		{Words: []string{"w3", "w5"}, Prefix: "w7"}, {Words: []string{"ref5000"}},
+		{Prefix: "ref299999"},
+		{Prefix: "all"},
+		{Prefix: "w"},
+		{Prefix: "w17"},
+		{Words: []string{"w3", "w5"}, Prefix: "w7"},
+		{Words: []string{"ref5000"}},
 	} {
 		q.Order, q.Hidden = ByRelevance, [2]string{"status:0", "by:2"}
 		name := strings.Join(q.Words, "+")
