@@ -58,7 +58,7 @@ func (rt *Router) end(x *exchange, r *http.Request) {
 // abandoned reports whether the request failed because its client is gone, which operators need not
 // look into.
 func (x *exchange) abandoned(status int) bool {
-	return x.Context.Err() != nil && (status == statusCanceled || status == http.StatusServiceUnavailable ||
+	return x.Context.Err() != nil && (status == StatusCanceled || status == http.StatusServiceUnavailable ||
 		errors.Is(x.cause, context.Canceled))
 }
 

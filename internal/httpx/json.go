@@ -115,10 +115,13 @@ func Decode(data []byte, v any) ([]errs.Field, error) {
 	return fields, nil
 }
 
+// UnknownField is the message of a field that a request does not have.
+const UnknownField = "is not a known field"
+
 func readMember(target reflect.Value, members map[string]int, name string, value jsontext.Value) string {
 	i, ok := members[name]
 	if !ok {
-		return "is not a known field"
+		return UnknownField
 	}
 	field := target.Field(i)
 	if _, ok := field.Addr().Interface().(Nullable); value.Kind() == 'n' && !ok {

@@ -30,9 +30,9 @@ type Problem struct {
 // ProblemType is the media type of a Problem.
 const ProblemType = "application/problem+json"
 
-// statusCanceled is what nginx calls "client closed request". No client reads the response; the
+// StatusCanceled is what nginx calls "client closed request". No client reads the response; the
 // status keeps such requests out of the server error metrics.
-const statusCanceled = 499
+const StatusCanceled = 499
 
 // statuses maps kinds to HTTP statuses.
 var statuses = [...]int{
@@ -67,7 +67,7 @@ func NewProblem(ctx context.Context, err error) *Problem {
 	e := classify(ctx, err)
 	status := StatusOf(e.Kind)
 	if e.Code == codeCanceled {
-		status = statusCanceled
+		status = StatusCanceled
 	}
 	if x := exchangeOf(ctx); x != nil {
 		if reason, busy := busyCodes[e.Code]; busy {

@@ -188,8 +188,8 @@ func TestAClientThatLeavesIsNotAFailure(t *testing.T) {
 	cancel()
 	rec := httptest.NewRecorder()
 	rt.ServeHTTP(rec, httptest.NewRequestWithContext(ctx, "GET", "/", nil))
-	if rec.Code != statusCanceled || log.Len() != 0 {
-		t.Errorf("status = %d, want %d; log = %q, want none", rec.Code, statusCanceled, log.String())
+	if rec.Code != StatusCanceled || log.Len() != 0 {
+		t.Errorf("status = %d, want %d; log = %q, want none", rec.Code, StatusCanceled, log.String())
 	}
 }
 

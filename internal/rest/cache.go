@@ -216,6 +216,9 @@ func (r *pageRecorder) pass() {
 
 // send finishes the response.
 func (r *pageRecorder) send() {
+	if r.body.Len() > 0 && !r.passed {
+		r.Header()["Content-Length"] = []string{strconv.Itoa(r.body.Len())}
+	}
 	if r.status != 0 || r.body.Len() > 0 {
 		r.pass()
 	}

@@ -51,12 +51,18 @@ func inSeconds(err error) error {
 		return err
 	}
 	return e.Spelled(func(f errs.Field) errs.Field {
-		f.Path = spell(f.Path)
+		if isDuration(f) {
+			f.Path = spell(f.Path)
+		}
 		return f
 	})
 }
 
-func isDuration(f errs.Field) bool { return !spell(f.Path).Equal(f.Path) }
+// isDuration reports whether a field is a duration. A field that the request does not have keeps the name
+// that the client gave it.
+func isDuration(f errs.Field) bool {
+	return f.Message != httpx.UnknownField && !spell(f.Path).Equal(f.Path)
+}
 
 // says returns a copy of the error with another message.
 func says(e *errs.Error, message string) error {

@@ -30,6 +30,10 @@ func TestRefusalsAreWordedForHTTP(t *testing.T) {
 			http.MethodPost, errs.InvalidFields(errs.Field{Path: errs.At("lease"), Message: "is bad"}),
 			"lease_seconds is bad", "/lease_seconds",
 		},
+		"a field that is not known": {
+			http.MethodPost, errs.InvalidFields(errs.Field{Path: errs.At("wait"), Message: httpx.UnknownField}),
+			"wait is not a known field", "/wait",
+		},
 		"a body": {http.MethodPost, field, "items[0] is bad", "/items/0"},
 		"a root": {
 			http.MethodPost, errs.InvalidFields(errs.Field{Message: "must be an object"}),

@@ -115,7 +115,8 @@ var failureTitles = map[int]string{
 // fail shows an error page inside the layout of the org.
 func (v *visit) fail(err error) {
 	if v.r.Context().Err() != nil && errors.Is(err, context.Canceled) {
-		return // the browser is gone
+		v.w.WriteHeader(httpx.StatusCanceled) // the browser is gone, or at least sends nothing more
+		return
 	}
 	err = forPeople(err)
 	e := errs.As(err)

@@ -2,13 +2,17 @@ package web_test
 
 import (
 	"compress/gzip"
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/parley-dev/parley/internal/httpx"
 )
 
-// A page says how long it is, compressed or not, also to HEAD.
+// A page says how long it is, compressed or not, also to HEAD. (Pages with tokens of forms differ by some
+// bytes when they are compressed.)
 func TestPagesHaveALength(t *testing.T) {
 	t.Parallel()
 	d := newDashboard(t)
@@ -53,5 +57,21 @@ func TestPagesHaveALength(t *testing.T) {
 		if n, body := get(http.MethodHead, encoding); n != want || len(body) > 0 {
 			t.Errorf("HEAD, %s: a length of %d, a body of %d bytes; want a length of %d", encoding, n, len(body), want)
 		}
+	}
+}
+
+// A browser that is gone, or has closed its side of the connection, does not get an empty success.
+func TestABrowserThatIsGone(t *testing.T) {
+	t.Parallel()
+	d := newDashboard(t)
+	cookie := d.signIn("acme", "ann", "Ann", true)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/orgs/acme/clients", http.NoBody)
+	r.AddCookie(cookie)
+	w := httptest.NewRecorder()
+	d.handler.ServeHTTP(w, r)
+	if w.Code != httpx.StatusCanceled || w.Body.Len() > 0 {
+		t.Errorf("status %d, %d bytes", w.Code, w.Body.Len())
 	}
 }

@@ -229,7 +229,8 @@ func (p *Pages) failed(w http.ResponseWriter, r *http.Request, err error) {
 	retryAfter(w.Header(), err)
 	switch status := httpx.StatusOf(e.Kind); {
 	case r.Context().Err() != nil && errors.Is(err, r.Context().Err()):
-		return // the browser is gone
+		w.WriteHeader(httpx.StatusCanceled) // the browser is gone, or at least sends nothing more
+		return
 	case e.Kind == errs.Unavailable:
 		if !errors.Is(err, errBusy) { // expected under load, and not a fault
 			p.Logger.WarnContext(r.Context(), "page unavailable", "error", err)
