@@ -161,14 +161,15 @@ func versus(ctx context.Context, set settings, engine string, base, now []hotPat
 	}
 	out := make([]comparison, len(now))
 	for i, r := range rates {
-		out[i] = compareRounds(r[0], r[1])
-		out[i].Engine, out[i].Name = engine, now[i].name
-		if len(costs[i][1]) == 0 {
-			continue
+		c := comparison{Verdict: "base fails"}
+		if len(r[1]) > 0 {
+			c = compareRounds(r[0], r[1])
+			if cost := median(costs[i][1]); cost > 0 {
+				c.CPU = median(costs[i][0]) / cost
+			}
 		}
-		if cost := median(costs[i][1]); cost > 0 {
-			out[i].CPU = median(costs[i][0]) / cost
-		}
+		c.Engine, c.Name = engine, now[i].name
+		out[i] = c
 	}
 	return out, nil
 }
@@ -188,9 +189,6 @@ func measure(ctx context.Context, set settings, path hotPath) (rate, cost float6
 
 // compareRounds compares two sides round by round.
 func compareRounds(base, now []float64) comparison {
-	if len(now) == 0 {
-		return comparison{Verdict: "base fails"}
-	}
 	ratios := make([]float64, len(now))
 	for i := range now {
 		ratios[i] = now[i] / base[i]

@@ -279,7 +279,7 @@ func (s *Search) score() error {
 }
 
 // fewMatches is how many matches of a view are sorted one by one: to clear a table for all documents of
-// a segment takes longer; see BenchmarkSearch.
+// a segment takes longer.
 const fewMatches = 512
 
 // rankFew sorts few documents.

@@ -263,8 +263,8 @@ type pageIDs struct {
 	asked int
 }
 
-// fewIDs is how many ids of a page are looked up one by one before all are decoded, which takes as long
-// as some three look-ups; see BenchmarkSearch.
+// fewIDs is how many ids of a page are looked up one by one before all are decoded. A look-up reads half
+// of the page on average, but makes only one string.
 const fewIDs = 3
 
 // id returns the id of a document.

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"errors"
 	"math"
 	"net/http"
@@ -112,10 +111,20 @@ var failureTitles = map[int]string{
 	http.StatusServiceUnavailable:    "Temporarily unavailable",
 }
 
+// gone responds to a request that failed because its browser has closed the connection, or its side of
+// it, and reports whether that was the reason.
+func gone(w http.ResponseWriter, r *http.Request, err error) bool {
+	ended := r.Context().Err()
+	if ended == nil || !errors.Is(err, ended) {
+		return false
+	}
+	w.WriteHeader(httpx.StatusCanceled)
+	return true
+}
+
 // fail shows an error page inside the layout of the org.
 func (v *visit) fail(err error) {
-	if v.r.Context().Err() != nil && errors.Is(err, context.Canceled) {
-		v.w.WriteHeader(httpx.StatusCanceled) // the browser is gone, or at least sends nothing more
+	if gone(v.w, v.r, err) {
 		return
 	}
 	err = forPeople(err)

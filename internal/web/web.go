@@ -225,12 +225,12 @@ func (p *Pages) noPage(w http.ResponseWriter, r *http.Request, status int, messa
 
 // failed shows an error page. Internal errors are shown without their message.
 func (p *Pages) failed(w http.ResponseWriter, r *http.Request, err error) {
+	if gone(w, r, err) {
+		return
+	}
 	e := errs.As(err)
 	retryAfter(w.Header(), err)
 	switch status := httpx.StatusOf(e.Kind); {
-	case r.Context().Err() != nil && errors.Is(err, r.Context().Err()):
-		w.WriteHeader(httpx.StatusCanceled) // the browser is gone, or at least sends nothing more
-		return
 	case e.Kind == errs.Unavailable:
 		if !errors.Is(err, errBusy) { // expected under load, and not a fault
 			p.Logger.WarnContext(r.Context(), "page unavailable", "error", err)
