@@ -36,6 +36,9 @@ type engine interface {
 	change(ctx context.Context, c *change) error
 	// number returns after all events of the org that were committed before have numbers.
 	number(ctx context.Context, org string) error
+	// scanPack reads last_seq, n and data of a row of events. For pages of the log, which many readers
+	// request, this is cheaper than packText of the dialect.
+	scanPack(r rows, p *storedPack) error
 	// dataVersion changes after every commit that touched the org's proposals.
 	dataVersion(ctx context.Context, org string) (uint64, error)
 	// slow returns a reader on connections that are reserved for slow reads; see lane.go.

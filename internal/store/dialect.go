@@ -75,9 +75,6 @@ type dialect struct {
 
 	// packText is the text of a row of events, in SQL.
 	packText string
-	// scanPack reads last_seq, n and data of a row of events. For pages of the log, which many readers
-	// request, this is cheaper than packText.
-	scanPack func(r rows, p *storedPack) error
 	// unnumbered is the condition that events of the org of h have no number yet.
 	unnumbered string
 
@@ -129,7 +126,6 @@ var sqliteDialect = dialect{
 			WHERE org_id = $1 AND last_seq > $2 AND last_seq <= $3
 		ON CONFLICT (org_id, subject, last_seq) DO NOTHING`,
 	packText:   "pack_text(data)",
-	scanPack:   scanCompressed,
 	unnumbered: "0",
 
 	hasCompatible: `SELECT count(*) FROM pragma_table_info('schema_migrations') WHERE name = 'compatible'`,
@@ -187,7 +183,6 @@ var postgresDialect = dialect{
 	contains: func(column, text string) string { return "strpos(" + column + ", '" + text + "') > 0" },
 
 	packText:   "data",
-	scanPack:   func(r rows, p *storedPack) error { return r.Scan(&p.last, &p.n, &p.data) },
 	unnumbered: "CAST(EXISTS (" + newPacks("1") + ") AS INT)",
 
 	hasCompatible: `SELECT count(*) FROM pg_attribute

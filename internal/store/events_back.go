@@ -82,7 +82,7 @@ func (s *backScan) add(ctx context.Context, to int64, query string, args ...any)
 	read := 0
 	err := each(ctx, s.eng, func(r rows) error {
 		var p storedPack
-		if err := s.d.scanPack(r, &p); err != nil {
+		if err := s.eng.scanPack(r, &p); err != nil {
 			return err
 		}
 		read++

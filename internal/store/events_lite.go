@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"sync"
 
 	"github.com/klauspost/compress/s2"
+
+	"github.com/parley-dev/parley/internal/cache"
 )
 
 // flushEvents numbers the events of a batch and queues their packs. It is the end of the writer's
@@ -94,12 +97,49 @@ func expandPack(data []byte) (string, error) {
 // packTexts are buffers of expandPack.
 var packTexts = sync.Pool{New: func() any { return new([]byte) }}
 
-// scanCompressed implements scanPack.
-func scanCompressed(r rows, p *storedPack) error {
+// packCache keeps the texts of packs. Readers that follow a log read the same new packs, and a page
+// that ends within a pack is followed by one that begins there.
+type packCache struct {
+	seed  maphash.Seed
+	texts *cache.Cache[uint64, cachedPack]
+}
+
+// cachedPack is a pack as it is stored, and its text. Only a row with the same bytes gets the text, so
+// nothing is to be dropped when rows are deleted or changed.
+type cachedPack struct {
+	stored []byte
+	text   string
+}
+
+// maxPackCache limits the bytes of cached packs.
+const maxPackCache = 8 << 20
+
+func newPackCache() *packCache {
+	return &packCache{maphash.MakeSeed(), cache.New(cache.Options[uint64, cachedPack]{
+		Max: maxPackCache, Size: func(_ uint64, p cachedPack) int64 { return int64(cap(p.stored) + len(p.text)) },
+		Shards: 4,
+	})}
+}
+
+// text returns the text of a stored pack, which it keeps.
+func (c *packCache) text(stored []byte) (string, error) {
+	key := maphash.Bytes(c.seed, stored)
+	if p, ok := c.texts.Get(key); ok && bytes.Equal(p.stored, stored) {
+		return p.text, nil
+	}
+	text, err := expandPack(stored)
+	if err == nil {
+		c.texts.Set(key, cachedPack{stored, text})
+	}
+	return text, err
+}
+
+// scanPack implements engine.
+func (e *lite) scanPack(r rows, p *storedPack) error {
 	var stored []byte
 	err := r.Scan(&p.last, &p.n, &stored)
 	if err == nil {
-		p.data, err = expandPack(stored)
+		p.data, err = e.packs.text(stored)
 	}
 	return err
 }

@@ -127,7 +127,7 @@ func (s *scan) add(ctx context.Context, to int64, query string, args ...any) err
 	read := 0
 	err := each(ctx, s.eng, func(r rows) error {
 		var p storedPack
-		if err := s.d.scanPack(r, &p); err != nil {
+		if err := s.eng.scanPack(r, &p); err != nil {
 			return err
 		}
 		s.gap = s.gap || read == 0 && p.last-p.n > s.page.Last

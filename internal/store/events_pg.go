@@ -30,6 +30,9 @@ func (e *pg) number(ctx context.Context, org string) error {
 	return err
 }
 
+// scanPack implements engine.
+func (e *pg) scanPack(r rows, p *storedPack) error { return r.Scan(&p.last, &p.n, &p.data) }
+
 // numberAll gives numbers to the committed packs of an org and returns how many.
 func (e *pg) numberAll(ctx context.Context, org string) (sum uint64, err error) {
 	for {

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/parley-dev/parley/internal/cache"
 	"github.com/parley-dev/parley/internal/event"
 	"github.com/parley-dev/parley/internal/pgtest"
 )
@@ -406,5 +408,43 @@ func TestPacksAreCompressed(t *testing.T) {
 		if got, err := expandPack([]byte(damaged)); err == nil {
 			t.Errorf("damaged pack %q is read as %q", damaged, got)
 		}
+	}
+}
+
+// The cache returns a text only for the bytes that it was made of.
+func TestPackCache(t *testing.T) {
+	t.Parallel()
+	c, p := newPackCache(), packer{}
+	text, other := strings.Repeat("agent.changed", 50), strings.Repeat("agent.created", 50)
+	for range 3 {
+		stored := p.compress([]string{text})
+		if got, err := c.text(stored); err != nil || got != text {
+			t.Errorf("a pack of %q became %q, %v", text, got, err)
+		}
+	}
+	if got, want := c.texts.Stats(), (cache.Stats{Hits: 2, Misses: 1}); got != want {
+		t.Errorf("three readers of a pack: %+v, want %+v", got, want)
+	}
+
+	// Another pack with the same hash.
+	stored := p.compress([]string{other})
+	c.texts.Set(maphash.Bytes(c.seed, stored), cachedPack{p.compress([]string{text}), text})
+	if got, err := c.text(stored); err != nil || got != other {
+		t.Errorf("a pack of %q became %q, %v", other, got, err)
+	}
+
+	damaged := []byte("\xff\xff\xff\xff\x0f")
+	for range 2 {
+		if got, err := c.text(damaged); err == nil {
+			t.Errorf("a damaged pack is read as %q", got)
+		}
+	}
+	for i := range 500 {
+		if _, err := c.text(p.compress([]string{fmt.Sprint(i), strings.Repeat("x", maxPackSize)})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := c.texts.Len(); n == 0 || n*maxPackSize > maxPackCache {
+		t.Errorf("%d packs of 64 KiB are kept, want at most %d bytes", n, maxPackCache)
 	}
 }

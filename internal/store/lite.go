@@ -25,6 +25,7 @@ type lite struct {
 
 	orgs  sync.Map // org → *liteOrg
 	epoch atomic.Int64
+	packs *packCache
 	hooks *hooks
 }
 
@@ -42,6 +43,7 @@ func openSQLite(path string, o Options, met *metrics, hooks *hooks) (_ *lite, er
 	slow := max(1, runtime.GOMAXPROCS(0)/2)
 	e := &lite{
 		path: path, readers: newLitePool(n), slowReaders: newLitePool(slow), hooks: hooks, fence: o.fence, log: o.Log,
+		packs: newPackCache(),
 	}
 	if !o.Locked {
 		e.dir = filepath.Dir(path)
