@@ -9,11 +9,10 @@ import (
 	"strings"
 )
 
-// buildBase builds another revision from an archive of it. A program that was built before is taken
-// as it is. The present benchmark is also built
-// there, for what is measured without a server; keys is empty if it does not compile with that
-// revision.
-func buildBase(ctx context.Context, revision string) (parley, keys string, cleanup func(), err error) {
+// buildRevision builds another revision from an archive of it. A program that was built before is taken
+// as it is. The present benchmark is also built there, for what is measured without a server; keys is
+// empty if it does not compile with that revision.
+func buildRevision(ctx context.Context, revision string) (parley, keys string, cleanup func(), err error) {
 	if info, err := os.Stat(revision); err == nil && info.Mode().IsRegular() {
 		return revision, "", func() {}, nil
 	}

@@ -37,6 +37,7 @@ type settings struct {
 	tasks     int           // old tasks in the store before tasks are measured
 	only      string        // one of onlyNames; empty: all
 	base      string        // revision to compare with, instead of the limits
+	head      string        // revision that is compared with base; empty: this one
 }
 
 // onlyNames are what can be measured alone.
@@ -97,9 +98,14 @@ func parse(args []string) (settings, error) {
 	asJSON := fs.Bool("json", false, "print JSON instead of a table")
 	base := fs.String("base", "", "compare every hot path with this git `revision` or built program instead of the limits, "+
 		"in alternating rounds (10 of 700ms each with 10000 proposals, unless given)")
+	head := fs.String("head", "", "with -base: measure this `revision` or built program instead of the present one, "+
+		"to see what a change cost before others followed it")
 	fs.StringVar(&profiles.dir, "profile", "", "save a processor profile of the server for each hot path in this `folder`")
 	if err := fs.Parse(args); err != nil {
 		return settings{}, err
+	}
+	if *head != "" && *base == "" {
+		return settings{}, errors.New("-head needs -base: give the revision to compare with")
 	}
 	usual := func(name string, flag *string, value string) {
 		if !isSet(fs, name) {
@@ -125,7 +131,7 @@ func parse(args []string) (settings, error) {
 	}
 	set := settings{
 		engines: strings.Split(*engine, ","), duration: *duration, rounds: max(1, *rounds),
-		writeRate: *rate, flood: *flood, tasks: *tasks, json: *asJSON, only: *only, base: *base, quick: *quick,
+		writeRate: *rate, flood: *flood, tasks: *tasks, json: *asJSON, only: *only, base: *base, head: *head, quick: *quick,
 	}
 	if set.only != "" && !slices.Contains(onlyNames, set.only) {
 		return set, fmt.Errorf("-only %s: use one of %s", set.only, strings.Join(onlyNames, ", "))

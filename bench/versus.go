@@ -31,22 +31,28 @@ type comparison struct {
 	Verdict string  `json:"verdict"` // ok, MISS, MISS? if the rounds differ too much to tell, or "base fails"
 }
 
-// runVersus compares this revision with set.base.
+// runVersus compares this revision, or set.head, with set.base.
 func runVersus(ctx context.Context, set settings) error {
-	base, baseKeys, cleanupBase, err := buildBase(ctx, set.base)
+	base, baseKeys, cleanupBase, err := buildRevision(ctx, set.base)
 	if err != nil {
 		return err
 	}
 	defer cleanupBase()
-	program, cleanup, err := buildParley(ctx)
+	var program, keys string
+	var cleanup func()
+	if set.head == "" {
+		program, cleanup, err = buildParley(ctx)
+	} else {
+		program, keys, cleanup, err = buildRevision(ctx, set.head)
+	}
 	if err != nil {
 		return err
 	}
 	defer cleanup()
 	var all []comparison
-	if (set.only == "" || set.only == "auth") && baseKeys != "" {
+	if (set.only == "" || set.only == "auth") && baseKeys != "" && (keys != "" || set.head == "") {
 		// A known key is not looked up, so the engine does not matter.
-		found, err := versus(ctx, set, "-", []hotPath{keyPath(baseKeys)}, []hotPath{keyPath("")}, func() error { return nil })
+		found, err := versus(ctx, set, "-", []hotPath{keyPath(baseKeys)}, []hotPath{keyPath(keys)}, func() error { return nil })
 		if err != nil {
 			return err
 		}

@@ -104,4 +104,10 @@ func TestParseBase(t *testing.T) {
 			t.Errorf("%s: %s; want %s", args, got, want)
 		}
 	}
+	if set, err := parse([]string{"-base", "v1", "-head", "v2"}); err != nil || set.base != "v1" || set.head != "v2" {
+		t.Errorf("-base v1 -head v2 compares %q with %q, %v", set.head, set.base, err)
+	}
+	if _, err := parse([]string{"-head", "v2"}); err == nil || !strings.Contains(err.Error(), "-base") {
+		t.Errorf("-head alone: %v, want an error that names -base", err)
+	}
 }
