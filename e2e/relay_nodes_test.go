@@ -88,6 +88,9 @@ func TestRelayNodes(t *testing.T) {
 		w.send(fmt.Sprint("t", i), fmt.Sprint("wait t", i))
 	}
 	eventually(t, soon, "all tasks are followed", func() bool { return count.followed() == tasks })
+	for i := range tasks { // a message whose response is not stored would be sent again
+		eventually(t, soon, "the link is stored", func() bool { return e.linked(t, fmt.Sprint("t", i)) })
+	}
 	first.Kill()
 	w.connect(second, key)
 	eventually(t, soon, "the remote notices that a node is gone", func() bool { return count.followed() < tasks })
