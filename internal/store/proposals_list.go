@@ -99,11 +99,14 @@ func (q *listQuery) order(prefix string) string {
 	return prefix + c + " DESC, " + prefix + "id DESC"
 }
 
-// sortColumn returns the column that the list sorts by before the id, or "".
+// sortColumn returns the column that the list sorts by before the id, or "". It is not one that has
+// the same value in all rows, which an engine may not notice.
 func (q *listQuery) sortColumn() string {
 	switch q.f.Sort {
 	case proposal.SortReview:
-		return "priority"
+		if q.f.Priority == "" {
+			return "priority"
+		}
 	case proposal.SortVotes:
 		return "score"
 	case proposal.SortNewest, proposal.SortOldest, proposal.SortRelevance:

@@ -42,14 +42,25 @@ func (q *listQuery) compare(a, b *proposal.Item) int {
 }
 
 // page returns the statement for one page: up to limit+1 rows, so that the caller can tell
-// whether more rows follow.
+// whether more rows follow. Rows of one range are read at once. Those of several are first compared by
+// what the index has, and an offset of PostgreSQL skips rows of the index.
 func (q *listQuery) page() string {
 	list := q.ranges()
-	if arms := q.arms(list); len(arms) == 1 && q.d.skipsKeys && !q.few() {
-		return `SELECT ` + q.itemColumns() + arms[0] + q.tail()
+	if arms := q.arms(list); len(arms) == 1 && !q.few() {
+		switch {
+		case q.d.skipsKeys:
+			return `SELECT ` + q.itemColumns() + arms[0] + q.tail()
+		case q.f.Offset == 0:
+			return `SELECT ` + q.itemColumns() + ` FROM (SELECT *` + arms[0] + q.most() + `) p ORDER BY ` + q.order("p.") + q.tail()
+		}
 	}
 	return `SELECT ` + q.itemColumns() + ` FROM (` + q.keys(list) + `) k ` + q.d.byKey
 }
+
+// most limits rows to those of the largest page. Without a limit that it knows, a plan of PostgreSQL,
+// which does not know the parameters, would expect a page of a tenth of the rows, and rather read and
+// sort all of them than use the index.
+func (q *listQuery) most() string { return limit(max(q.f.Limit, proposal.MaxLimit) + 1) }
 
 // itemColumns returns the columns that an itemRow receives. Most proposals have no votes at all,
 // so the viewer's own is not looked up for them.
@@ -87,9 +98,7 @@ func (q *listQuery) keys(list []ranges) string {
 		if q.d.skipsKeys || q.f.Offset > 0 {
 			return keys + q.tail()
 		}
-		// A plan of PostgreSQL does not know the parameters. It would expect a tenth of the rows, and rather
-		// read all of them than use the index.
-		return "SELECT * FROM (" + keys + limit(max(q.f.Limit, proposal.MaxLimit)+1) + ") m ORDER BY " + q.order("") + q.tail()
+		return "SELECT * FROM (" + keys + q.most() + ") m ORDER BY " + q.order("") + q.tail()
 	}
 	head := " ORDER BY " + q.order("p.") + " LIMIT " + q.arg(q.f.Offset+int64(q.f.Limit)+1)
 	return q.d.heads(columns, list, head) + " ORDER BY " + q.order("") + q.tail()
