@@ -32,11 +32,29 @@ type Appender interface{ AppendJSON(b []byte) []byte }
 // is written with replacement characters.
 func WriteJSON(w io.Writer, v any) error {
 	if a, ok := v.(Appender); ok {
-		_, err := w.Write(a.AppendJSON(nil))
-		return err
+		return Encode(a, func(b []byte) error {
+			_, err := w.Write(b)
+			return err
+		})
 	}
 	return json.MarshalWrite(w, v, jsontext.AllowInvalidUTF8(true))
 }
+
+// Encode encodes v for send, which must not keep the bytes: others reuse their memory.
+func Encode(v Appender, send func(b []byte) error) error {
+	buf, _ := encodings.Get().(*[]byte)
+	*buf = v.AppendJSON((*buf)[:0])
+	err := send(*buf)
+	if cap(*buf) <= maxKeptEncoding {
+		encodings.Put(buf)
+	}
+	return err
+}
+
+// maxKeptEncoding is the size of a buffer from which it is not reused.
+const maxKeptEncoding = 256 << 10
+
+var encodings = sync.Pool{New: func() any { return new([]byte) }}
 
 // CheckJSON accepts exactly one JSON value in UTF-8, without duplicate names and without nesting
 // deeper than MaxDepth. The error contains the position.

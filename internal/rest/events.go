@@ -209,13 +209,15 @@ func (a *api) readsEvents(ctx context.Context, c *call) (identity.Access, error)
 
 // writeEvents sends a page.
 func writeEvents(w http.ResponseWriter, p *event.Page, wait time.Duration) {
-	body := appendEventPage(make([]byte, 0, eventsSize(p)), p)
-	h := w.Header()
-	h["Content-Type"] = []string{"application/json"}
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	h.Add("Vary", "Accept")
-	if wait > 0 {
-		h[preferenceApplied] = []string{httpx.WaitApplied(wait)}
-	}
-	_, _ = w.Write(body) // an error means that the client is gone
+	_ = httpx.Encode(shownEvents{p}, func(body []byte) error {
+		h := w.Header()
+		h["Content-Type"] = []string{"application/json"}
+		h["Content-Length"] = []string{strconv.Itoa(len(body))}
+		h.Add("Vary", "Accept")
+		if wait > 0 {
+			h[preferenceApplied] = []string{httpx.WaitApplied(wait)}
+		}
+		_, err := w.Write(body)
+		return err
+	}) // an error means that the client is gone
 }

@@ -3,6 +3,7 @@ package rest
 import (
 	stdjson "encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,10 +59,14 @@ func eventsSize(p *event.Page) int64 {
 	return int64(n)
 }
 
-// appendEventPage encodes an EventPage. It is written by hand, because the data of events is
+// shownEvents is a page that is shown as an EventPage. It encodes itself, because the data of events is
 // encoded already.
-func appendEventPage(b []byte, p *event.Page) []byte {
-	b = append(b, `{"events":[`...)
+type shownEvents struct{ page *event.Page }
+
+// AppendJSON implements httpx.Appender.
+func (s shownEvents) AppendJSON(b []byte) []byte {
+	p := s.page
+	b = append(slices.Grow(b, int(eventsSize(p))), `{"events":[`...)
 	for i := range p.Events {
 		if i > 0 {
 			b = append(b, ',')

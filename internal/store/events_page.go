@@ -139,6 +139,9 @@ func (s *scan) add(ctx context.Context, to int64, query string, args ...any) err
 			}
 			s.page.Last = e.Seq
 			if s.q.Match(e) {
+				if s.page.Events == nil {
+					s.page.Events = make([]event.Event, 0, min(int64(s.q.Limit), p.n))
+				}
 				s.page.Events = append(s.page.Events, *e)
 			}
 			return true
