@@ -98,8 +98,8 @@ func parse(args []string) (settings, error) {
 	asJSON := fs.Bool("json", false, "print JSON instead of a table")
 	base := fs.String("base", "", "compare every hot path with this git `revision` or built program instead of the limits, "+
 		"in alternating rounds (10 of 700ms each with 10000 proposals, unless given)")
-	head := fs.String("head", "", "with -base: measure this `revision` or built program instead of the present one, "+
-		"to see what a change cost before others followed it")
+	head := fs.String("head", "", "with -base: measure this `revision` or built program instead of the working tree, "+
+		"for example to compare two older commits")
 	fs.StringVar(&profiles.dir, "profile", "", "save a processor profile of the server for each hot path in this `folder`")
 	if err := fs.Parse(args); err != nil {
 		return settings{}, err

@@ -113,6 +113,7 @@ var accepted = map[string][]identity.Action{
 	"proposal.Proposals.Groups":       {identity.ListProposals},
 	"proposal.Proposals.Similar":      {identity.ListProposals},
 	"proposal.Proposals.DataVersion":  {identity.ListProposals, identity.ReadProposal},
+	"proposal.Proposals.SeenVersion":  {identity.ListProposals, identity.ReadProposal},
 	"proposal.Proposals.SimilarToOne": {identity.ReadProposal},
 	"proposal.Proposals.Votes":        {identity.ReadProposal},
 	"proposal.Proposals.History":      {identity.ReadProposal},

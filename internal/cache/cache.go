@@ -97,6 +97,22 @@ func (c *Cache[K, V]) Get(key K) (value V, ok bool) {
 	return e.value, true
 }
 
+// Peek is Get for a second look at the same key: it neither counts nor counts as a use.
+func (c *Cache[K, V]) Peek(key K) (value V, ok bool) {
+	s := c.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	el := s.entries[key]
+	if el == nil {
+		return value, false
+	}
+	e := el.Value.(*entry[K, V])
+	if c.o.For > 0 && c.o.Now().Sub(e.at) >= c.o.For {
+		return value, false
+	}
+	return e.value, true
+}
+
 // Mark is a point in time of a cache.
 type Mark struct {
 	drops uint64

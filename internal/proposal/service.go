@@ -60,6 +60,9 @@ type Store interface {
 	// proposals, and of the status of their follow-ups. Two reads under the same version return
 	// the same.
 	DataVersion(ctx context.Context, org string) (uint64, error)
+	// SeenVersion returns what this process knows of the data version without waiting for a query. It may
+	// start one, for later calls.
+	SeenVersion(org string) SeenVersion
 }
 
 // Proposals is the service. It validates commands and has the store run the decisions.
@@ -203,6 +206,24 @@ func (s *Proposals) DataVersion(ctx context.Context, a identity.Access) (uint64,
 		return 0, err
 	}
 	return s.store.DataVersion(ctx, a.Org())
+}
+
+// SeenVersion is what a process knows of an org's data version without waiting for a query.
+type SeenVersion struct {
+	// Version was the data version at some time before, if Known. It is not known where DataVersion
+	// needs no query.
+	Version uint64
+	Known   bool
+	// Changes counts the changes that this process has made to the org's proposals.
+	Changes uint64
+}
+
+// SeenVersion returns what this process knows of the data version without waiting for a query.
+func (s *Proposals) SeenVersion(a identity.Access) (SeenVersion, error) {
+	if err := a.For(identity.ListProposals, identity.ReadProposal); err != nil {
+		return SeenVersion{}, err
+	}
+	return s.store.SeenVersion(a.Org()), nil
 }
 
 // Vote casts or replaces the caller's vote.

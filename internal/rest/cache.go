@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/parley-dev/parley/internal/cache"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
 )
 
 // maxCachedPage is the largest response that is cached.
@@ -27,10 +29,24 @@ const maxCachedPage = 256 << 10
 //
 // Concurrent requests for the same page and version wait for the first one. Each of them has read
 // the version itself, so the page contains everything written before the request.
+//
+// A page is built without waiting for the version if the cache does not have it, or if this process
+// has changed the org's proposals since and the page was not served from the cache of late. It gets
+// a version that was read earlier. That can be too old, so that the cache never serves it, but not too
+// new.
 type pageCache struct {
-	pages   *cache.Cache[pageKey, *page]
-	version func(ctx context.Context, a identity.Access) (uint64, error)
-	making  cache.Flights[versionedPage, *page] // nil: the page cannot be shared
+	pages    *cache.Cache[pageKey, *page]
+	versions dataVersions
+	making   cache.Flights[versionedPage, *page] // nil: the page cannot be shared
+	alone    cache.Flights[pageKey, struct{}]    // pages that are built without waiting for the version
+
+	hits, misses atomic.Uint64
+}
+
+// dataVersions are methods of proposal.Proposals.
+type dataVersions interface {
+	DataVersion(ctx context.Context, a identity.Access) (uint64, error)
+	SeenVersion(a identity.Access) (proposal.SeenVersion, error)
 }
 
 func newPageCache(o Options) *pageCache {
@@ -41,18 +57,21 @@ func newPageCache(o Options) *pageCache {
 	if size == 0 {
 		size = DefaultPageCache
 	}
-	pages := newPages(size)
+	c := newPageCacheOf(newPages(size), o.Proposals)
 	if o.OnCache != nil {
-		o.OnCache("proposal_pages", pages.Stats)
+		o.OnCache("proposal_pages", c.stats)
 	}
-	return newPageCacheOf(pages, o.Proposals.DataVersion)
+	return c
 }
 
-func newPageCacheOf(
-	pages *cache.Cache[pageKey, *page],
-	version func(ctx context.Context, a identity.Access) (uint64, error),
-) *pageCache {
-	return &pageCache{pages: pages, version: version}
+func newPageCacheOf(pages *cache.Cache[pageKey, *page], versions dataVersions) *pageCache {
+	return &pageCache{pages: pages, versions: versions}
+}
+
+// stats counts the requests that got a page from the cache, or from another request, and those that had
+// it built.
+func (c *pageCache) stats() cache.Stats {
+	return cache.Stats{Hits: c.hits.Load(), Misses: c.misses.Load()}
 }
 
 // newPages creates a cache with the given limit in bytes.
@@ -86,6 +105,24 @@ type page struct {
 	link          []string
 	etag          []string // of a single proposal, else nil
 	cacheControl  []string
+
+	changes   uint64      // by this process, before the page was built
+	reused    atomic.Bool // the page was served for other requests than the one that had it built
+	wasReused bool        // so was the one that it replaced
+}
+
+// lookup is what is known about a request before a page is built for it.
+type lookup struct {
+	key  pageKey
+	seen proposal.SeenVersion
+	page *page // nil: none
+}
+
+// buildsAlone reports whether the page should be built without waiting for the version.
+func (l *lookup) buildsAlone() bool {
+	p := l.page
+	return l.seen.Known && (p == nil || p.changes != l.seen.Changes && !p.wasReused && !p.reused.Load()) &&
+		!strings.Contains(l.key.query, "q=") // a search is expensive, and several requests would rather share it
 }
 
 // wrap caches the responses of a handler that authorizes the action.
@@ -97,43 +134,86 @@ func (c *pageCache) wrap(action identity.Action, next http.Handler) http.Handler
 			next.ServeHTTP(w, r) // rejects the request with the same error
 			return
 		}
-		version, err := c.version(r.Context(), access)
+		l := lookup{key: pageKey{keyID: caller.KeyID, path: r.URL.Path, query: r.URL.RawQuery}}
+		if l.seen, err = c.versions.SeenVersion(access); err != nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		l.page, _ = c.pages.Get(l.key)
+		if l.buildsAlone() {
+			// Other requests for the page, until it is built, wait for the version and share the next one.
+			if flight, first := c.alone.Join(l.key); first {
+				defer flight.Abandon()
+				c.buildAlone(&pageRecorder{ResponseWriter: w, passing: flight.Abandon}, r, next, &l, caller)
+				return
+			}
+		}
+		version, err := c.versions.DataVersion(r.Context(), access)
 		if err != nil {
 			next.ServeHTTP(w, r) // fails in the same way and writes the error
 			return
 		}
-		key := pageKey{keyID: caller.KeyID, path: r.URL.Path, query: r.URL.RawQuery}
-		if p, ok := c.pages.Get(key); ok && p.version == version && p.isFor(caller) {
-			p.write(w, r)
+		if l.page == nil || l.page.version != version { // another request may have had it built meanwhile
+			l.page, _ = c.pages.Peek(l.key)
+		}
+		if p := l.page; p != nil && p.version == version && p.isFor(caller) {
+			c.reuse(p, w, r)
 			return
 		}
-		flight, first := c.making.Join(versionedPage{key, version})
+		flight, first := c.making.Join(versionedPage{l.key, version})
 		if !first {
 			if p, err := flight.Wait(r.Context()); err == nil && p != nil && p.isFor(caller) {
-				p.write(w, r)
+				c.reuse(p, w, r)
 				return
 			}
+			c.misses.Add(1)
 			next.ServeHTTP(w, r)
 			return
 		}
 		rec := &pageRecorder{ResponseWriter: w, passing: flight.Abandon}
 		defer flight.Abandon() // if next panics
-		flight.Land(c.record(rec, r, next, versionedPage{key, version}, caller), nil)
+		p := c.build(rec, r, next, &l, version, caller)
+		if p != nil {
+			c.pages.Set(l.key.clone(), p)
+		}
+		flight.Land(p, nil)
 		rec.send() // after the waiting requests have got the page
 	})
 }
 
-// record builds a page and caches it. It returns nil if the page cannot be cached.
-func (c *pageCache) record(
-	rec *pageRecorder, r *http.Request, next http.Handler, key versionedPage, caller *identity.Caller,
+// build builds a page. It returns nil if the page cannot be cached.
+func (c *pageCache) build(
+	rec *pageRecorder, r *http.Request, next http.Handler, l *lookup, version uint64, caller *identity.Caller,
 ) *page {
+	c.misses.Add(1)
 	next.ServeHTTP(rec, r)
-	p := rec.page(key.version)
+	p := rec.page(version)
 	if p != nil {
-		p.principal, p.scopes = caller.Principal, caller.Scopes
-		c.pages.Set(key.clone(), p)
+		p.principal, p.scopes, p.changes = caller.Principal, caller.Scopes, l.seen.Changes
+		p.wasReused = l.page != nil && l.page.reused.Load()
 	}
 	return p
+}
+
+// buildAlone builds a page without waiting for the version, and sends it.
+func (c *pageCache) buildAlone(
+	rec *pageRecorder, r *http.Request, next http.Handler, l *lookup, caller *identity.Caller,
+) {
+	p := c.build(rec, r, next, l, l.seen.Version, caller)
+	// A page that another request has had built meanwhile has a better version.
+	if now, _ := c.pages.Peek(l.key); p != nil && now == l.page {
+		c.pages.Set(l.key.clone(), p)
+	}
+	rec.send()
+}
+
+// reuse sends a page that was built for another request.
+func (c *pageCache) reuse(p *page, w http.ResponseWriter, r *http.Request) {
+	c.hits.Add(1)
+	if !p.reused.Load() { // a store would take the cache line from concurrent requests
+		p.reused.Store(true)
+	}
+	p.write(w, r)
 }
 
 // versionedPage identifies a page at one version of the data.
@@ -234,7 +314,15 @@ func (r *pageRecorder) page(version uint64) *page {
 	}
 	h := r.Header()
 	return &page{
-		version: version, body: bytes.Clone(r.body.Bytes()), contentType: h["Content-Type"], link: h["Link"],
+		version: version, body: fitted(r.body.Bytes()), contentType: h["Content-Type"], link: h["Link"],
 		contentLength: []string{strconv.Itoa(r.body.Len())}, etag: h["Etag"], cacheControl: h["Cache-Control"],
 	}
+}
+
+// fitted returns b, or a copy of it if its memory is much larger.
+func fitted(b []byte) []byte {
+	if cap(b) > len(b)+len(b)/4 {
+		return bytes.Clone(b)
+	}
+	return b[:len(b):len(b)]
 }

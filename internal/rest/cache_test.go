@@ -13,8 +13,10 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/parley-dev/parley/internal/cache"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
 )
 
 // fixedAuth accepts every secret as the key of the same name in org acme.
@@ -25,6 +27,21 @@ func (fixedAuth) Authenticate(_ context.Context, secret string) (*identity.Calle
 	return &identity.Caller{Principal: p, KeyID: secret, Scopes: identity.Scopes{identity.TasksRead}}, nil
 }
 
+// versionSource is the versions of the cache.
+type versionSource struct {
+	read          func() (uint64, error)
+	known         bool // seen has a meaning
+	seen, changes atomic.Uint64
+}
+
+func (v *versionSource) DataVersion(context.Context, identity.Access) (uint64, error) {
+	return v.read()
+}
+
+func (v *versionSource) SeenVersion(identity.Access) (proposal.SeenVersion, error) {
+	return proposal.SeenVersion{Version: v.seen.Load(), Known: v.known, Changes: v.changes.Load()}, nil
+}
+
 // cacheWorld is the cache in front of a handler that counts its calls.
 type cacheWorld struct {
 	version uint64
@@ -33,15 +50,18 @@ type cacheWorld struct {
 	status  int
 	body    string
 	handler http.Handler
+
+	versions *versionSource
+	cache    *pageCache
+	building func() // called after the content of a page was read
 }
 
 func newCacheWorld(limit int64) *cacheWorld {
 	w := &cacheWorld{status: http.StatusOK}
-	c := newPageCacheOf(newPages(limit), func(context.Context, identity.Access) (uint64, error) {
-		return w.version, w.err
-	})
-	rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}})
-	rt.Handle("GET "+proposalsPath, c.wrap(identity.ListProposals, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+	w.versions = &versionSource{read: func() (uint64, error) { return w.version, w.err }}
+	w.cache = newPageCacheOf(newPages(limit), w.versions)
+	rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}, Logger: slog.New(slog.DiscardHandler)})
+	rt.Handle("GET "+proposalsPath, w.cache.wrap(identity.ListProposals, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		w.calls++
 		rw.Header().Set("Content-Type", "application/json")
 		rw.Header().Add("Link", fmt.Sprint(w.calls))
@@ -49,6 +69,9 @@ func newCacheWorld(limit int64) *cacheWorld {
 		body := w.body
 		if body == "" {
 			body = fmt.Sprint("answer ", w.calls)
+		}
+		if w.building != nil {
+			w.building()
 		}
 		_, _ = rw.Write([]byte(body))
 	})))
@@ -207,11 +230,9 @@ func TestRequestsForAPageThatIsBeingMadeWaitForIt(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var calls atomic.Int64
 				version, release := uint64(1), make(chan struct{})
-				cache := newPageCacheOf(newPages(1<<20), func(context.Context, identity.Access) (uint64, error) {
-					return version, nil
-				})
+				pages := newPageCacheOf(newPages(1<<20), &versionSource{read: func() (uint64, error) { return version, nil }})
 				rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}, Logger: slog.New(slog.DiscardHandler)})
-				rt.Handle("GET "+proposalsPath, cache.wrap(identity.ListProposals, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+				rt.Handle("GET "+proposalsPath, pages.wrap(identity.ListProposals, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 					n := calls.Add(1)
 					<-release
 					if c.fails && n == 1 {
@@ -244,13 +265,157 @@ func TestRequestsForAPageThatIsBeingMadeWaitForIt(t *testing.T) {
 	}
 }
 
+// A page that the cache does not have, or only an old one that it did not serve, is built without
+// waiting for the version. The cache serves it only under a version that was read.
+func TestAPageThatWasNotReusedIsBuiltAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newCacheWorld(1 << 20)
+	source, asked := w.versions, 0
+	source.known, source.read = true, func() (uint64, error) {
+		asked++
+		source.seen.Store(w.version)
+		return w.version, nil
+	}
+	here := func() { w.version++; source.changes.Add(1) } // a change by this process
+	for i, c := range []struct {
+		change       func()
+		asked, calls int
+		why          string
+	}{
+		{here, 0, 1, "the cache does not have the page"},
+		{nil, 1, 2, "its version was read before the change"},
+		{nil, 2, 2, "nothing has changed"},
+		{here, 3, 3, "the page was served from the cache"},
+		{here, 4, 4, "the page before was served from the cache"},
+		{here, 4, 5, "no page of late was served from the cache"},
+		{here, 4, 6, "again"},
+		{func() { w.version++ }, 5, 7, "another process may have changed something"},
+		{here, 5, 8, "the page was not served from the cache either"},
+	} {
+		if c.change != nil {
+			c.change()
+		}
+		body := w.get("GET", proposals, "ada").Body.String()
+		if asked != c.asked || w.calls != c.calls || body != fmt.Sprint("answer ", c.calls) {
+			t.Fatalf("request %d: %q after %d questions and %d calls, want %d and %d: %s", i, body, asked, w.calls,
+				c.asked, c.calls, c.why)
+		}
+	}
+	if got, want := w.cache.stats(), (cache.Stats{Hits: 1, Misses: 8}); got != want {
+		t.Errorf("the metrics say %+v, want %+v", got, want)
+	}
+}
+
+// Requests that arrive while a page is built alone share the next one.
+func TestManyReadersOfANewPageShareIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int64
+		release := make(chan struct{})
+		source := &versionSource{known: true, read: func() (uint64, error) { return 1, nil }}
+		pages := newPageCacheOf(newPages(1<<20), source)
+		rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}})
+		rt.Handle("GET "+proposalsPath, pages.wrap(identity.ListProposals, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			n := calls.Add(1)
+			<-release
+			_, _ = fmt.Fprint(rw, "page ", n)
+		})))
+		w := &cacheWorld{handler: rt}
+		for range 10 {
+			go w.get("GET", proposals, "ada")
+		}
+		synctest.Wait()
+		if n := calls.Load(); n != 2 {
+			t.Errorf("10 requests for a new page build %d, want 2", n)
+		}
+		close(release)
+	})
+}
+
+// What changes while a page is built alone may be missing in it, so the next request does not get it.
+func TestAPageThatIsBuiltAloneIsOfAnEarlierVersion(t *testing.T) {
+	t.Parallel()
+	w := newCacheWorld(1 << 20)
+	source := w.versions
+	source.known, source.read = true, func() (uint64, error) { return w.version, nil }
+	building := func() {}
+	w.building = func() { building() }
+	building = func() { // after the content was read
+		w.version++
+		source.seen.Store(w.version)
+	}
+	w.get("GET", proposals, "ada")
+	building = func() {}
+	if body := w.get("GET", proposals, "ada").Body.String(); body != "answer 2" {
+		t.Errorf("got %q after a change while the page was built, want a new one", body)
+	}
+
+	// Another request has it built meanwhile, under a newer version.
+	source.changes.Add(1)
+	w.get("GET", proposals+"?limit=2", "ada")
+	source.changes.Add(1)
+	building = func() {
+		building = func() {}
+		w.version++
+		w.get("GET", proposals+"?limit=2", "ada")
+	}
+	w.get("GET", proposals+"?limit=2", "ada")
+	calls := w.calls
+	if w.get("GET", proposals+"?limit=2", "ada"); w.calls != calls {
+		t.Error("the newer page of the cache was replaced by an older one")
+	}
+}
+
+// A page that cannot be cached, and a panic, leave nothing behind that later requests would wait for.
+func TestAPageThatIsBuiltAloneCanFail(t *testing.T) {
+	t.Parallel()
+	w := newCacheWorld(1 << 20)
+	w.versions.known = true
+	for _, c := range []struct {
+		why      string
+		status   int
+		body     string
+		building func()
+	}{
+		{"too large", 200, strings.Repeat("x", maxCachedPage+1), func() {}},
+		{"a refusal", 422, "x", func() {}},
+		{"a panic", 200, "", func() { panic("now") }},
+	} {
+		w.status, w.body, w.building = c.status, c.body, c.building
+		first := w.get("GET", proposals, "ada")
+		if c.why != "a panic" && (first.Code != c.status || first.Body.String() != c.body) {
+			t.Errorf("%s: %d and %d bytes, want %d and %d", c.why, first.Code, first.Body.Len(), c.status, len(c.body))
+		}
+		w.status, w.body, w.building = 200, "", func() {}
+		calls := w.calls
+		if got := w.get("GET", proposals, "ada"); got.Code != 200 || w.calls != calls+1 {
+			t.Errorf("after %s: %d, %q", c.why, got.Code, got.Body)
+		}
+		w.versions.changes.Add(1)
+	}
+}
+
+// A search is shared rather than built twice.
+func TestASearchWaitsForTheVersion(t *testing.T) {
+	t.Parallel()
+	w := newCacheWorld(1 << 20)
+	asked := 0
+	w.versions.known, w.versions.read = true, func() (uint64, error) { asked++; return 1, nil }
+	for range 2 {
+		w.get("GET", proposals+"?q=word", "ada")
+	}
+	if asked != 2 || w.calls != 1 {
+		t.Errorf("two searches asked %d times for the version and were built %d times, want 2 and 1", asked, w.calls)
+	}
+}
+
 // A slow client of a large page does not delay other requests.
 func TestALargePageKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		cache := newPageCacheOf(newPages(1<<20), func(context.Context, identity.Access) (uint64, error) { return 1, nil })
+		pages := newPageCacheOf(newPages(1<<20), &versionSource{read: func() (uint64, error) { return 1, nil }})
 		rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}})
-		rt.Handle("GET "+proposalsPath, cache.wrap(identity.ListProposals, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rt.Handle("GET "+proposalsPath, pages.wrap(identity.ListProposals, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 			_, _ = rw.Write(make([]byte, maxCachedPage+1))
 		})))
 		w := &cacheWorld{handler: rt}
@@ -283,11 +448,9 @@ func TestAPageThatIsBeingMadeIsOfItsVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var version, calls atomic.Uint64
 		release := make(chan struct{})
-		cache := newPageCacheOf(newPages(1<<20), func(context.Context, identity.Access) (uint64, error) {
-			return version.Load(), nil
-		})
+		pages := newPageCacheOf(newPages(1<<20), &versionSource{read: func() (uint64, error) { return version.Load(), nil }})
 		rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}})
-		rt.Handle("GET "+proposalsPath, cache.wrap(identity.ListProposals, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rt.Handle("GET "+proposalsPath, pages.wrap(identity.ListProposals, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 			if calls.Add(1) == 1 {
 				<-release
 			}

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/parley-dev/parley/internal/proposal"
 )
 
 // db is shared by the store types of all domains.
@@ -41,6 +43,8 @@ type engine interface {
 	scanPack(r rows, p *storedPack) error
 	// dataVersion changes after every commit that touched the org's proposals.
 	dataVersion(ctx context.Context, org string) (uint64, error)
+	// seenVersion is SeenVersion of proposal.Store.
+	seenVersion(org string) proposal.SeenVersion
 	// slow returns a reader on connections that are reserved for slow reads; see lane.go.
 	slow() reader
 	// stale is slow for reads that may see data which is some seconds old.

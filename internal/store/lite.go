@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/parley-dev/parley/internal/proposal"
 )
 
 // lite is the SQLite engine: two pools of readers and one writer (see lite_writer.go).
@@ -125,6 +127,9 @@ func (e *lite) change(ctx context.Context, c *change) error {
 func (e *lite) dataVersion(_ context.Context, org string) (uint64, error) {
 	return e.org(org).version.Load(), nil
 }
+
+// seenVersion implements engine. The current version costs as little.
+func (e *lite) seenVersion(string) (none proposal.SeenVersion) { return none }
 
 // noticed is called with the identity epoch. If it has changed, another process may have deleted an org,
 // and another one may have its id now. So pages of lists that were kept are not valid any more.

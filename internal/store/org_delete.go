@@ -151,8 +151,8 @@ func (t *tx) refuseWhile(ctx context.Context, org, name string, refusal error) e
 	return err
 }
 
-// newVersions makes nodes drop the lists that they keep of an earlier org with this id. On SQLite they
-// notice the change of the identity epoch.
+// newVersions makes nodes drop the lists that they keep of an earlier org with this id, because its
+// versions were all lower. On SQLite they notice the change of the identity epoch.
 func (t *tx) newVersions(org string, at time.Time) {
 	if t.d == &postgresDialect {
 		t.exec(`INSERT INTO data_versions (org_id, slot, version) VALUES ($1, 0, $2)

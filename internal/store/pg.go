@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/trace"
 )
 
@@ -274,6 +275,8 @@ func (e *pg) dataVersion(ctx context.Context, org string) (uint64, error) {
 	return e.versions.get(ctx, org)
 }
 
+func (e *pg) seenVersion(org string) proposal.SeenVersion { return e.versions.last(org) }
+
 func (e *pg) migrate(ctx context.Context, fn func(migrator) error) error {
 	err := pgx.BeginFunc(ctx, e.pool.Pool, func(t pgx.Tx) error {
 		// The duration of a migration depends on the data, so it has no time limit.
@@ -316,6 +319,9 @@ func (e *pg) migrate(ctx context.Context, fn func(migrator) error) error {
 func (e *pg) committed(t *tx) {
 	e.hooks.tellRevoked(t)
 	e.hooks.awaiting(t.awaiting)
+	for _, org := range t.touched {
+		e.versions.seenOf(org).changes.Add(1)
+	}
 	e.numberer.committed(t)
 }
 

@@ -3,9 +3,12 @@ package store
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/parley-dev/parley/internal/proposal"
 )
 
 // dataVersions reads the data versions of orgs for many callers. A running read may miss a write
@@ -16,7 +19,8 @@ import (
 // as that of the last read on the same connection. Then all versions are the same too. That costs
 // half of what a version costs.
 type dataVersions struct {
-	eng *pg
+	eng  *pg
+	seen sync.Map // org → *seenVersion
 
 	mu      sync.Mutex
 	waiting map[string]*versionRead // the next read, by org
@@ -26,6 +30,36 @@ type dataVersions struct {
 	conn     *pgx.Conn // on which the versions were read
 	snapshot string    // with which they were read
 	known    map[string]uint64
+}
+
+// seenVersion is what this process knows of an org's changes without a query. It is small, and one is
+// kept for each org that the process has served.
+type seenVersion struct {
+	version atomic.Pointer[uint64] // the last one that was read; nil: none
+	changes atomic.Uint64          // commits of this process
+	asked   atomic.Uint64          // the changes for which the version was read again, or will be
+}
+
+func (v *dataVersions) seenOf(org string) *seenVersion {
+	s, ok := v.seen.Load(org)
+	if !ok {
+		s, _ = v.seen.LoadOrStore(org, new(seenVersion))
+	}
+	return s.(*seenVersion)
+}
+
+// last returns what was read last. After a change by this process it has the version read again, without
+// waiting for it.
+func (v *dataVersions) last(org string) proposal.SeenVersion {
+	s := v.seenOf(org)
+	version, out := s.version.Load(), proposal.SeenVersion{Changes: s.changes.Load()}
+	if s.asked.Load() != out.Changes && s.asked.Swap(out.Changes) != out.Changes {
+		v.ask(org)
+	}
+	if version != nil {
+		out.Version, out.Known = *version, true
+	}
+	return out
 }
 
 const (
@@ -41,7 +75,19 @@ func newDataVersions(e *pg) *dataVersions {
 
 // get returns the data version at some time after the call.
 func (v *dataVersions) get(ctx context.Context, org string) (uint64, error) {
+	r := v.ask(org)
+	select {
+	case <-r.done:
+		return r.version, r.err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+// ask returns the next read of the org's version, which starts when the running one ends.
+func (v *dataVersions) ask(org string) *versionRead {
 	v.mu.Lock()
+	defer v.mu.Unlock()
 	r := v.waiting[org]
 	if r == nil {
 		r = &versionRead{done: make(chan struct{})}
@@ -51,13 +97,7 @@ func (v *dataVersions) get(ctx context.Context, org string) (uint64, error) {
 		v.running = true
 		go v.serve() // independent of the callers' contexts, which may all end
 	}
-	v.mu.Unlock()
-	select {
-	case <-r.done:
-		return r.version, r.err
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	}
+	return r
 }
 
 // serve reads until no caller waits.
@@ -94,8 +134,10 @@ func (v *dataVersions) next(read func(map[string]*versionRead) error) bool {
 	v.waiting = make(map[string]*versionRead, len(round))
 	v.mu.Unlock()
 	err := read(round)
-	for _, r := range round {
-		r.err = err
+	for org, r := range round {
+		if r.err = err; err == nil {
+			v.seenOf(org).version.Store(&r.version)
+		}
 		close(r.done)
 	}
 	return true
@@ -134,12 +176,15 @@ func (v *dataVersions) read(conn *pgx.Conn, round map[string]*versionRead) (err 
 	return v.readAll(ctx, conn, orgs, round)
 }
 
-// readAll reads the versions of orgs. An org that has none yet has version 0.
+// readAll reads the versions of orgs: how many changes there were, and when PostgreSQL was started. After
+// a failover or a restore that lost commits the changes are counted from a lower number, so that another
+// state of the data could get the version of one that was lost.
 func (v *dataVersions) readAll(
 	ctx context.Context, conn *pgx.Conn, orgs []string, round map[string]*versionRead,
 ) error {
 	found, err := conn.Query(ctx, `SELECT o.org_id, pg_current_snapshot()::text, CAST(coalesce((SELECT sum(version)
 			FROM data_versions d WHERE d.org_id = o.org_id), 0) AS BIGINT)
+			+ CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS BIGINT)
 		FROM unnest($1::text[]) AS o (org_id)`, orgs)
 	if err != nil {
 		return err
@@ -155,7 +200,7 @@ func (v *dataVersions) readAll(
 			clear(v.known)
 			v.snapshot = snapshot
 		}
-		v.known[org] = uint64(version) // a count of changes
+		v.known[org] = uint64(version) // both terms are positive
 		round[org].version = v.known[org]
 	}
 	return found.Err()

@@ -40,7 +40,8 @@ func TestPostgresReadsAPageInTheOrderOfItsIndex(t *testing.T) {
 		seen := map[string]bool{}
 		everyList(func(f proposal.Filter) {
 			q := newListQuery(s.d, f, 0)
-			if !q.plain() || len(q.arms(q.ranges())) != 1 {
+			with := f.Evidence == proposal.WithEvidence
+			if !q.plain() && !with || len(q.arms(q.ranges())) != 1 {
 				return
 			}
 			if q = newListQuery(s.d, f, 1<<40); q.few() {
@@ -64,7 +65,12 @@ func TestPostgresReadsAPageInTheOrderOfItsIndex(t *testing.T) {
 				plan.WriteString(string(row[0]) + "\n")
 			}
 			run("DEALLOCATE page")
-			if text := plan.String(); unordered.MatchString(text) || strings.Count(text, " on proposals") != 1 {
+			text, scans := plan.String(), 1
+			if with { // the index is smaller than the org, and other filters may exclude most of its rows
+				scans = 2
+			}
+			if unordered.MatchString(text) || strings.Count(text, " on proposals") != scans ||
+				with && !strings.Contains(text, "Index Only Scan") {
 				t.Errorf("%+v:\n%s\n%s\nwant one scan of an index", f, sql, text)
 			}
 		})

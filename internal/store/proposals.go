@@ -306,3 +306,8 @@ func (s Proposals) History(
 func (s Proposals) DataVersion(ctx context.Context, org string) (uint64, error) {
 	return s.eng.dataVersion(ctx, org)
 }
+
+// SeenVersion implements proposal.Store.
+func (s Proposals) SeenVersion(org string) proposal.SeenVersion {
+	return s.eng.seenVersion(org)
+}

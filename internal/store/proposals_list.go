@@ -14,8 +14,8 @@ import (
 // may walk, sort or skip up to that many rows.
 const manyRows = 2000
 
-// List implements proposal.Store. It first finds the keys of a page in an index and then reads
-// only these rows, so that a page costs the same for any size of the org.
+// List implements proposal.Store. It reads the rows of a page by an index, in its order, or first finds
+// their keys there, so that a page costs the same for any size of the org.
 func (s Proposals) List(ctx context.Context, f proposal.Filter) (items []proposal.Item, total int64, err error) {
 	if q := newListQuery(s.d, f, 0); q.plain() {
 		return s.listAtOnce(ctx, q)
@@ -99,8 +99,8 @@ func (q *listQuery) order(prefix string) string {
 	return prefix + c + " DESC, " + prefix + "id DESC"
 }
 
-// sortColumn returns the column that the list sorts by before the id, or "". It is not one that has
-// the same value in all rows, which an engine may not notice.
+// sortColumn returns the column that the list sorts by before the id, or "". With a filter by priority
+// all rows have the same priority, and PostgreSQL would sort by it needlessly.
 func (q *listQuery) sortColumn() string {
 	switch q.f.Sort {
 	case proposal.SortReview:

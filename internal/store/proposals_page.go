@@ -42,15 +42,16 @@ func (q *listQuery) compare(a, b *proposal.Item) int {
 }
 
 // page returns the statement for one page: up to limit+1 rows, so that the caller can tell
-// whether more rows follow. Rows of one range are read at once. Those of several are first compared by
-// what the index has, and an offset of PostgreSQL skips rows of the index.
+// whether more rows follow. The rows of one range are read directly. For several ranges the keys
+// are read first, from the index, and on PostgreSQL also to skip the rows of an offset, or those that
+// a filter beside the index excludes.
 func (q *listQuery) page() string {
 	list := q.ranges()
 	if arms := q.arms(list); len(arms) == 1 && !q.few() {
 		switch {
 		case q.d.skipsKeys:
 			return `SELECT ` + q.itemColumns() + arms[0] + q.tail()
-		case q.f.Offset == 0:
+		case q.plain() && q.f.Offset == 0:
 			return `SELECT ` + q.itemColumns() + ` FROM (SELECT *` + arms[0] + q.most() + `) p ORDER BY ` + q.order("p.") + q.tail()
 		}
 	}
