@@ -30,6 +30,29 @@ func TestTheLeastRecentlyUsedIsForgottenFirst(t *testing.T) {
 	}
 }
 
+// A second look changes neither the counts nor the order, and finds no old values.
+func TestPeekLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	c := New(Options[string, int]{Max: 2, Shards: 1, For: time.Minute, Now: func() time.Time { return now }})
+	c.Set("a", 1)
+	c.Set("b", 2)
+	if v, ok := c.Peek("a"); v != 1 || !ok {
+		t.Errorf("a = %d, %t", v, ok)
+	}
+	c.Set("c", 3)
+	if v, ok := c.Peek("a"); ok {
+		t.Errorf("a = %d is still kept, want it to be the oldest", v)
+	}
+	if got := c.Stats(); got != (Stats{}) {
+		t.Errorf("%+v are counted, want none", got)
+	}
+	now = now.Add(time.Minute)
+	if v, ok := c.Peek("b"); ok {
+		t.Errorf("b = %d after a minute, want none", v)
+	}
+}
+
 func TestSizesAreBounded(t *testing.T) {
 	t.Parallel()
 	c := New(Options[int, string]{Max: 16 * 100, Size: func(_ int, v string) int64 { return int64(len(v)) }})
