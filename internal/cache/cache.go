@@ -97,7 +97,7 @@ func (c *Cache[K, V]) Get(key K) (value V, ok bool) {
 	return e.value, true
 }
 
-// Peek is Get for a second look at the same key: it neither counts nor counts as a use.
+// Peek is Get for a second look at the same key: it changes neither Stats nor what is evicted next.
 func (c *Cache[K, V]) Peek(key K) (value V, ok bool) {
 	s := c.shard(key)
 	s.mu.Lock()

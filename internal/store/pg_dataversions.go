@@ -176,9 +176,8 @@ func (v *dataVersions) read(conn *pgx.Conn, round map[string]*versionRead) (err 
 	return v.readAll(ctx, conn, orgs, round)
 }
 
-// readAll reads the versions of orgs: how many changes there were, and when PostgreSQL was started. After
-// a failover or a restore that lost commits the changes are counted from a lower number, so that another
-// state of the data could get the version of one that was lost.
+// readAll reads the versions of orgs: the number of changes plus the time when PostgreSQL was started. The
+// number alone could come back after a failover or a restore that lost commits, for other data.
 func (v *dataVersions) readAll(
 	ctx context.Context, conn *pgx.Conn, orgs []string, round map[string]*versionRead,
 ) error {
